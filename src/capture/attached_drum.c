@@ -45,10 +45,16 @@ static uint64_t load(const uint64_t *field)
 	return __atomic_load_n(field, __ATOMIC_RELAXED);
 }
 
-static uint64_t ringless_lost(const struct ky_attached_drum *d)
+/* Return what the drum counted since it was attached. A count that was overwritten is not a number of events. */
+static struct ky_lost_counts losses_since(const struct ky_attached_drum *d, uint64_t damaged)
 {
-	const struct ky_lost_counts losses = ky_losses_read(d->pieces.view.live, 0);
-	return ky_losses_events(&losses);
+	struct ky_lost_counts now = ky_losses_read(d->pieces.view.live, damaged);
+	for (uint32_t i = 0; i < KY_LOST_CAUSES; i++) {
+		now.count[i] -= d->lost_before.count[i];
+		if (now.count[i] >= UINT64_MAX / 2)
+			now.count[i] = 0;
+	}
+	return now;
 }
 
 /*
@@ -57,12 +63,10 @@ static uint64_t ringless_lost(const struct ky_attached_drum *d)
  */
 static uint64_t count_lost(const struct ky_attached_drum *d)
 {
-	const uint64_t ringless = ringless_lost(d);
-	const uint64_t since = ringless > d->lost_before ? ringless - d->lost_before : 0;
+	const struct ky_lost_counts since = losses_since(d, 0);
 	const bool streaming = d->options->bundle && !d->options->flight;
 	const uint64_t overwritten = streaming || !d->has_events ? d->pieces.lost : d->events.lost;
-	/* A count that was overwritten is not a number of events. */
-	return overwritten + d->window.lost + (since < UINT64_MAX / 2 ? since : 0);
+	return overwritten + d->window.lost + ky_losses_events(&since);
 }
 
 /* ---- into the bundle ---- */
@@ -273,7 +277,8 @@ static int open_streams(struct ky_attached_drum *d, bool newest, char *message)
 	const pid_t own_pid = (pid_t)d->pieces.view.header.pid;
 	ky_drum_threads_open(&d->piece_threads, d->pid, own_pid);
 	ky_drum_threads_open(&d->event_threads, d->pid, own_pid);
-	d->lost_before = newest ? ringless_lost(d) : 0;
+	if (newest)
+		d->lost_before = ky_losses_read(d->pieces.view.live, 0);
 	if (!o->event)
 		return 0;
 	error = open_stream(d, &d->events, o->event_categories ? o->event_categories : categories,
@@ -377,13 +382,21 @@ void ky_attached_drum_leave(struct ky_attached_drum *d)
 /* A process of which only the losses are known is in the file for these. */
 static void end_part(struct ky_attached_drum *d)
 {
-	const uint64_t lost = count_lost(d);
-	if (lost && !d->options->flight)
+	const uint64_t lost = count_lost(d) + d->pieces.damaged;
+	const struct ky_lost_counts losses = losses_since(d, d->pieces.damaged);
+	uint64_t any = lost;
+	for (uint32_t i = 0; i < KY_LOST_CAUSES; i++)
+		any |= losses.count[i];
+	if (any && !d->options->flight)
 		make_part(d);
 	if (!d->options->flight)
 		stream_clocks(d, true);
 	if (d->part && d->ended && !d->options->flight)
 		ky_bundle_program_end(d->options->bundle, d->part, d->ended_ns);
+	for (uint32_t i = 0; d->part && i < KY_LOST_CAUSES; i++)
+		if (losses.count[i])
+			ky_bundle_loss(d->options->bundle, d->part, ky_losses_what(i),
+				       losses.count[i]);
 	if (d->part)
 		ky_bundle_drum_end(d->options->bundle, d->part, lost);
 }
@@ -471,7 +484,7 @@ static void read_stream(struct ky_stream *stream, uint64_t until, uint64_t piece
 	stream->pieces_max = pieces_max;
 	(void)ky_stream_read_to(stream, until);
 	if (pieces_max == 0)
-		ky_stream_follow_names(stream);
+		ky_stream_read_rest(stream);
 }
 
 void ky_attached_drum_read(struct ky_attached_drum *d, bool all)

@@ -17,6 +17,7 @@
 #include "capture/drum_window.h"
 #include "capture/drums.h"
 #include "capture/recorder_slot.h"
+#include "core/losses.h"
 
 struct ky_attached_drum {
 	const struct ky_drums_options *options; /* the drums' */
@@ -47,11 +48,11 @@ struct ky_attached_drum {
 	bool has_events;
 	struct ky_drum_threads event_threads;
 
-	uint64_t lost_before; /* events that never got into a ring, before it was attached */
-	uint64_t damaged;     /* in addition to what the streams count */
-	bool given_up;        /* its contents are too inconsistent to read on */
-	bool backed;          /* there was memory behind its rings at the last look */
-	bool left;            /* its process ended, but its children or kymo write into it */
+	struct ky_lost_counts lost_before; /* what it had counted before it was attached */
+	uint64_t damaged;                  /* in addition to what the streams count */
+	bool given_up;                     /* its contents are too inconsistent to read on */
+	bool backed;                       /* there was memory behind its rings at the last look */
+	bool left; /* its process ended, but its children or kymo write into it */
 	bool ended;
 	uint64_t ended_ns;
 };

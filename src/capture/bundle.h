@@ -80,6 +80,8 @@ void ky_bundle_program_end(struct ky_bundle *bundle, uint32_t part, uint64_t tim
 /*
  * End the part after its process ended and all was read; lost is the number of all missing events.
  */
+/* So much is missing for a cause (losses.h), beside what the pieces count. Before the drum's end. */
+void ky_bundle_loss(struct ky_bundle *bundle, uint32_t part, const char *what, uint64_t count);
 void ky_bundle_drum_end(struct ky_bundle *bundle, uint32_t part, uint64_t lost);
 
 /* ---- streams of other formats: enum ky_kymo_stream_kind (kymo_layout.h) ---- */

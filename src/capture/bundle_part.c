@@ -214,6 +214,13 @@ void ky_bundle_block(struct ky_bundle *bundle, uint32_t number, const struct ky_
 	ky_bundle_appended(bundle);
 }
 
+void ky_bundle_loss(struct ky_bundle *bundle, uint32_t number, const char *what, uint64_t count)
+{
+	struct ky_bundle_part *part = ky_bundle_find(bundle, number, KY_BUNDLE_PART_DRUM);
+	if (part && part->drum.writer)
+		format->loss(part->drum.writer, what, count);
+}
+
 void ky_bundle_drum_end(struct ky_bundle *bundle, uint32_t number, uint64_t lost)
 {
 	struct ky_bundle_part *part = ky_bundle_find(bundle, number, KY_BUNDLE_PART_DRUM);

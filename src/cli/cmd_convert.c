@@ -88,6 +88,9 @@ static int write_events(struct stream *stream)
 	int error = ky_kymo_read(stream->file, 0, UINT64_MAX, &sink, &totals);
 	if (!error) {
 		write_clocks(stream, UINT64_MAX);
+		for (uint32_t i = 0; i < stream->info->losses_count; i++)
+			stream->format->loss(stream->writer, stream->info->losses[i].what.data,
+					     stream->info->losses[i].count);
 		stream->format->finish(stream->writer, stream->info->lost);
 		error = stream->spans.error ? stream->spans.error : stream->out->error;
 	}

@@ -171,7 +171,7 @@ struct ky_drum_header {
 	uint32_t env_state;     /* enum ky_env_state */
 	uint32_t said;          /* notice.h: a bit for each variable that was complained of */
 	uint64_t left_identity; /* of its file */
-	uint64_t left_lost;     /* the losses below and above, as far as it has reported them */
+	uint64_t pad0;
 	uint32_t left_rotation; /* files of ${rotation} */
 	uint32_t left_files;    /* files in all */
 	uint64_t stalled_ns;    /* how long all together */
@@ -182,6 +182,8 @@ struct ky_drum_header {
 	 * (outside).
 	 */
 	uint64_t reads_at;
+	uint64_t left_losses
+		[8]; /* the losses above by cause (losses.h), as far as it has reported them */
 };
 #define KY_DRUM_HEADER_BYTES 4096u
 

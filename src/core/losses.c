@@ -30,13 +30,20 @@ uint64_t ky_losses_events(const struct ky_lost_counts *losses)
 	return events;
 }
 
+#define EVENTS_LOST "events lost: "
+
+const char *ky_losses_what(enum ky_lost_cause cause)
+{
+	return ky_losses_text(cause) + (cause < KY_LOST_EVENTS ? sizeof(EVENTS_LOST) - 1 : 0);
+}
+
 const char *ky_losses_text(enum ky_lost_cause cause)
 {
 	static const char *const texts[KY_LOST_CAUSES] = {
-		[KY_LOST_RINGLESS] = "events lost: no buffer for their thread",
-		[KY_LOST_NESTED] = "events lost: in signal handlers, too deep",
-		[KY_LOST_UNFINISHED] = "events lost: a signal handler jumped out of them",
-		[KY_LOST_DAMAGED] = "events lost: damaged",
+		[KY_LOST_RINGLESS] = EVENTS_LOST "no buffer for their thread",
+		[KY_LOST_NESTED] = EVENTS_LOST "in signal handlers, too deep",
+		[KY_LOST_UNFINISHED] = EVENTS_LOST "a signal handler jumped out of them",
+		[KY_LOST_DAMAGED] = EVENTS_LOST "damaged",
 		[KY_LOST_SITES] = "trace points without a name: no room for it",
 		[KY_LOST_STRINGS] = "texts lost: no room for them",
 		[KY_LOST_NAMES] = "names of threads lost: no room for them",

@@ -26,12 +26,16 @@ enum ky_lost_cause {
 struct ky_lost_counts {
 	uint64_t count[KY_LOST_CAUSES];
 };
+_Static_assert(sizeof(((struct ky_drum_header *)0)->left_losses) == sizeof(struct ky_lost_counts),
+	       "layout");
 
 /* Read the counts. damaged is how many events the reader could not decode. */
 struct ky_lost_counts ky_losses_read(const struct ky_drum_header *live, uint64_t damaged);
 /* Return how many events are lost, by all causes. */
 uint64_t ky_losses_events(const struct ky_lost_counts *losses);
-/* Return the cause in words. */
+/* Return in words what is lost by the cause, and why. */
 const char *ky_losses_text(enum ky_lost_cause cause);
+/* Return the same for a file, which says itself when events are lost: why. */
+const char *ky_losses_what(enum ky_lost_cause cause);
 
 #endif

@@ -480,10 +480,16 @@ static void follow_name(struct ky_stream *s, const struct ky_stream_input *input
 		s->sink.thread(s->sink.context, thread);
 }
 
-void ky_stream_follow_names(struct ky_stream *s)
+void ky_stream_read_rest(struct ky_stream *s)
 {
-	for (uint32_t i = 0; i < s->inputs_count; i++)
-		follow_name(s, s->inputs[i]);
+	for (uint32_t i = 0; i < s->inputs_count; i++) {
+		struct ky_stream_input *input = s->inputs[i];
+		follow_name(s, input);
+		if (input->next_ticks < input->block.ticks)
+			input->next_ticks = input->block.ticks;
+		if (s->sink.event && input->at == input->block.count)
+			report_loss(s, input);
+	}
 }
 
 void ky_stream_populate(struct ky_stream *s)

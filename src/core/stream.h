@@ -94,8 +94,8 @@ int ky_stream_read_all(struct ky_stream *stream);
 /* Deliver the events up to a tick, by the stream's clock: for a reader that has readings of its own. */
 int ky_stream_read_to(struct ky_stream *stream, uint64_t horizon_ticks);
 
-/* Deliver the names that threads were given since their last event. */
-void ky_stream_follow_names(struct ky_stream *stream);
+/* Deliver what no event brought: names that threads were given since their last one, losses after it. */
+void ky_stream_read_rest(struct ky_stream *stream);
 
 /* Report whether the globs select the trace point. */
 bool ky_stream_wants(struct ky_stream *stream, const struct ky_site *site);

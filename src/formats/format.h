@@ -54,6 +54,8 @@ struct ky_format {
 		      struct ky_sites *sites);
 	/* Puts what the writer still gathers into the buffer: it is about to be pushed. May be NULL. */
 	void (*flush)(void *writer);
+	/* So much is missing for a cause (losses.h) that no event shows. Before finish. */
+	void (*loss)(void *writer, const char *what, uint64_t count);
 	/* Ends the file; lost is the number of events missing in all. */
 	void (*finish)(void *writer, uint64_t lost);
 	void (*close)(void *writer);

@@ -237,9 +237,10 @@ void ky_put_program_end(struct ky_trace *trace, int64_t ts, uint32_t process);
 /* Why events are lost, as users read it in `kymo info`, its JSON, SQL and the page, and as formats keep it. */
 #define KY_LOSSES(X)                                                                               \
 	X(RING, "ring overwritten")                                                                \
-	X(NO_RING, "no ring for them")                                                             \
+	X(NO_RING, "no buffer for their thread")                                                   \
 	X(NESTED, "in signal handlers, too deep")                                                  \
 	X(UNFINISHED, "a signal handler jumped out of them")                                       \
+	X(DAMAGED, "damaged")                                                                      \
 	X(FILE_DAMAGED, "damaged part of the file")                                                \
 	X(FTRACE, "ftrace ring buffer")                                                            \
 	X(FTRACE_OVERWRITTEN, "ftrace ring buffer, overwritten")                                   \
@@ -265,6 +266,12 @@ void ky_put_lost(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t c
 /* Do the same with the words that a file has for the cause. */
 void ky_put_lost_text(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t cpu,
 		      uint64_t events, const char *cause);
+/*
+ * Record what a file says is missing for a cause. Return how many events: names, texts and trace points that a recorder had no
+ * room for are a problem.
+ */
+uint64_t ky_put_missing(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t cpu,
+			uint64_t count, const char *cause);
 /* How formats that have nothing else show a loss: an instant of this name and category (losses.c). */
 #define KY_LOSS_MARKER "events lost"
 #define KY_LOSS_MARKER_CATEGORY "kymo"

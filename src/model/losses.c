@@ -35,6 +35,28 @@ void ky_put_lost(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t c
 	ky_put_lost_text(trace, ts, thread, cpu, events, text_of_cause(cause));
 }
 
+uint64_t ky_put_missing(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t cpu,
+			uint64_t count, const char *cause)
+{
+	/* As core/losses.c has them; and what the reader of a process's buffer calls them. */
+	static const struct {
+		const char *cause, *problem;
+	} refused[] = {
+		{"trace points without a name: no room for it", "drum_sites_refused"},
+		{"texts lost: no room for them", "drum_strings_refused"},
+		{"names of threads lost: no room for them", "drum_names_refused"},
+		{"trace points that stay off: no room for their category",
+		 "drum_categories_refused"},
+	};
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		if (strcmp(cause, refused[i].cause) == 0) {
+			ky_problems(trace, refused[i].problem, KY_DATA_LOSS, KY_NO_PLACE, count);
+			return 0;
+		}
+	ky_put_lost_text(trace, ts, thread, cpu, count, cause);
+	return count;
+}
+
 static bool is_text(const struct ky_trace *trace, uint32_t string, const char *text)
 {
 	return string && ky_strings_bytes(&trace->strings, string) == strlen(text) &&
@@ -83,6 +105,5 @@ uint64_t ky_put_loss_marker(struct ky_trace *trace, int64_t ts, uint32_t thread,
 		cause = ky_text_of(trace, (uint32_t)trace->args.value[arg]);
 	if (find_arg(trace, args, "untimed", &arg))
 		ts = KY_TIME_NONE;
-	ky_put_lost_text(trace, ts, thread, (uint32_t)cpu, events, cause);
-	return events;
+	return ky_put_missing(trace, ts, thread, (uint32_t)cpu, events, cause);
 }

@@ -71,7 +71,8 @@ static void drum_file_name(char name[32], uint32_t pid)
 	do
 		digits[count++] = (char)('0' + pid % 10);
 	while ((pid /= 10) != 0);
-	char *end = stpcpy(name, "kymo-");
+	char *end = name + 5;
+	memcpy(name, "kymo-", 5);
 	while (count)
 		*end++ = digits[--count];
 	strcpy(end, ".drum");
@@ -86,7 +87,8 @@ static int make_drum_file(int parent, char name[32], uint32_t pid)
 	char old[40];
 	drum_file_name(name, pid);
 	int fd = openat(parent, name, flags, 0600);
-	strcpy(stpcpy(old, name), ".old");
+	strcpy(old, name);
+	strcpy(old + strlen(old), ".old");
 	if (fd < 0 && errno == EEXIST && renameat(parent, name, parent, old) == 0)
 		fd = openat(parent, name, flags, 0600);
 	/* Another user's has the name and cannot be moved: one that is no pid, and that nobody can know before. */
@@ -312,7 +314,8 @@ uint64_t ky_os_monotonic_coarse(void)
 void ky_os_sleep(uint64_t ns)
 {
 	struct timespec left = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-	while (nanosleep(&left, &left) != 0 && errno == EINTR)
+	while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &left, &left) != 0 &&
+	       errno == EINTR)
 		;
 }
 

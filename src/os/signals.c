@@ -15,8 +15,7 @@
 static void discard(int signal, const sigset_t *pending_before)
 {
 	const struct timespec at_once = {0, 0};
-	sigset_t one;
-	sigemptyset(&one);
+	sigset_t one = {0};
 	sigaddset(&one, signal);
 	if (!sigismember(pending_before, signal))
 		(void)sigtimedwait(&one, NULL, &at_once);
@@ -26,11 +25,10 @@ static void discard(int signal, const sigset_t *pending_before)
 static void write_quietly(int fd, const char *text, size_t bytes)
 {
 	struct pollfd out = {.fd = fd, .events = POLLOUT};
-	sigset_t raised, mask, pending;
+	sigset_t raised = {0}, mask, pending;
 	if (poll(&out, 1, 0) != 1 || !(out.revents & POLLOUT))
 		return;
 	/* A pipe that nobody reads, a terminal that stops writers in the background. */
-	sigemptyset(&raised);
 	sigaddset(&raised, SIGPIPE);
 	sigaddset(&raised, SIGTTOU);
 	pthread_sigmask(SIG_BLOCK, &raised, &mask);

@@ -22,11 +22,11 @@
 #include "sink/session.h"
 
 #include "core/glob.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -360,7 +360,7 @@ static int duplicate(int fd)
 static bool wait_a_while(void *context)
 {
 	const uint64_t *until_ns = context;
-	sched_yield();
+	ky_os_yield();
 	return ky_drain_now_ns() < *until_ns;
 }
 
@@ -427,7 +427,7 @@ static bool wait_for_empty(void)
 	while (atomic_load(&marker.inside) > 0) {
 		if (ky_drain_now_ns() > until_ns)
 			return false;
-		sched_yield();
+		ky_os_yield();
 	}
 	return true;
 }

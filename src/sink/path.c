@@ -8,6 +8,8 @@
  */
 #include "sink/path.h"
 
+#include "os/os.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -132,13 +134,6 @@ int ky_path_insert(char *out, size_t room, const char *path, const char *label)
 	return name_end(&name);
 }
 
-static void pause_ms(long ms)
-{
-	const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-	(void)nanosleep(&pause, NULL);
-}
-
 /*
  * A program that closed its standard streams would print into a trace that took one of their
  * numbers. Return a descriptor or a negative errno, as fd may be already.
@@ -164,7 +159,7 @@ static int open_patiently(const struct ky_place *place, int flags)
 			continue;
 		if (fd != -ENXIO || waited_ms >= OPEN_WAIT_MS)
 			return fd;
-		pause_ms(OPEN_RETRY_MS);
+		ky_os_sleep(OPEN_RETRY_MS * UINT64_C(1000000));
 	}
 }
 
@@ -282,7 +277,7 @@ bool ky_path_is_plain(const char *path)
 {
 	struct stat status;
 	return !is_system_name(path) &&
-	       (stat(path, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+	       (fstatat(AT_FDCWD, path, &status, 0) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
 static int replace_in_place(struct ky_path_replacement *replacement)

@@ -5,7 +5,6 @@
  *   stream mode   read new events ─▶ balance spans ─▶ write ─▶ push now and then
  *   ring mode     for each snapshot: read all that the rings hold ─▶ a file of its own
  */
-#include "core/losses.h"
 #include "core/stall.h"
 #include "core/stream_place.h"
 #include "sink/session.h"
@@ -17,26 +16,34 @@
 
 #define CLOCK_EVERY_NS UINT64_C(1000000000)
 
-static uint64_t drum_lost(const struct ky_drum *drum)
+static struct ky_lost_counts losses_now(const struct kymo_session *s)
 {
-	const struct ky_lost_counts losses = ky_losses_read(drum->header, 0);
-	return ky_losses_events(&losses);
-}
-
-uint64_t ky_record_lost(const struct kymo_session *s)
-{
-	return drum_lost(s->drum);
+	return ky_losses_read(s->drum->header, s->stream.damaged);
 }
 
 static uint64_t all_lost(const struct kymo_session *s)
 {
-	return s->stream.lost + s->stream.damaged + drum_lost(s->drum) - s->lost_before;
+	const struct ky_lost_counts now = losses_now(s);
+	return s->stream.lost + ky_losses_events(&now) - ky_losses_events(&s->lost_before);
+}
+
+/* Write what was lost by each cause since the counts. Return the counts now. */
+static struct ky_lost_counts write_losses(struct kymo_session *s,
+					  const struct ky_lost_counts *since)
+{
+	const struct ky_lost_counts now = losses_now(s);
+	for (uint32_t i = 0; s->output.writer && i < KY_LOST_CAUSES; i++)
+		if (now.count[i] > since->count[i])
+			s->output.format->loss(s->output.writer, ky_losses_what(i),
+					       now.count[i] - since->count[i]);
+	return now;
 }
 
 /* Finish the file with the losses since it began. */
 static int finish_output(struct kymo_session *s)
 {
 	const uint64_t lost = all_lost(s);
+	s->losses_told = write_losses(s, &s->losses_told);
 	const int error = ky_output_finish(&s->output, lost - s->lost_told);
 	s->lost_told = lost;
 	if (!error)
@@ -253,7 +260,11 @@ int ky_record_begin(struct kymo_session *s)
 	s->spans.emit = on_balanced;
 	s->spans.context = s;
 	const bool old = s->env.whole || s->env.resume;
-	s->lost_before = s->env.resume ? s->drum->header->left_lost : old ? 0 : drum_lost(s->drum);
+	if (s->env.resume)
+		memcpy(&s->lost_before, s->drum->header->left_losses, sizeof(s->lost_before));
+	else if (!old)
+		s->lost_before = losses_now(s);
+	s->losses_told = s->lost_before;
 	s->start_ticks = old ? 0 : ky_drum_ticks(s->drum);
 	s->snapshots_seen = __atomic_load_n(&s->drum->header->snapshots, __ATOMIC_RELAXED);
 	if (error == 0 && !s->options.path) {
@@ -320,7 +331,7 @@ static enum ky_drain_wish stream_round(struct kymo_session *s, bool flush)
 	ky_session_fail(s, flush ? ky_drain_read_all(s->drum, &s->stream)
 				 : ky_drain_read_news(&s->stream));
 	if (flush)
-		ky_stream_follow_names(&s->stream);
+		ky_stream_read_rest(&s->stream);
 	write_clocks(s);
 	write_process(s);
 	ky_session_fail(s, s->spans.error);
@@ -355,6 +366,7 @@ static int write_snapshot(struct kymo_session *s)
 		error = ky_drain_read_all(s->drum, &s->stream);
 		write_clocks(s);
 		error = error ? error : s->spans.error;
+		(void)write_losses(s, &s->lost_before);
 		const int finished = ky_output_finish(&s->output, all_lost(s));
 		error = error ? error : finished;
 	}

@@ -355,7 +355,8 @@ void ky_session_leave(struct kymo_session **session)
 	ky_drain_finish(&s->drain);
 	struct ky_drum_header *h = s->drum->header;
 	h->left_identity = ky_output_identity(&s->output);
-	h->left_lost = ky_record_lost(s);
+	const struct ky_lost_counts losses = ky_losses_read(h, 0);
+	memcpy(h->left_losses, &losses, sizeof(losses));
 	h->left_rotation = s->rotation;
 	h->left_files += s->output.files;
 	ky_drain_cancel_restore(cancel);

@@ -7,6 +7,7 @@
 #define KY_SINK_SESSION_H
 
 #include "core/drum.h"
+#include "core/losses.h"
 #include "core/stream.h"
 #include "sink/drain.h"
 #include "sink/output.h"
@@ -44,16 +45,17 @@ struct kymo_session {
 	uint64_t start_ticks;
 	uint64_t start_ns;
 	uint64_t flushed_ns;
-	uint64_t lost_before;    /* the drum's own counts when the session began */
-	uint64_t lost_told;      /* in the files before this one */
-	uint64_t safe;           /* events that are in a file for certain */
-	bool rotation_due;       /* the next event begins the next file */
-	uint64_t snapshots_seen; /* ring mode */
-	uint64_t mark_seen;      /* ring mode: the last mark that a snapshot began at */
-	uint64_t written;        /* events */
-	uint32_t clocks_written; /* readings given to the writer */
-	uint64_t clock_ns;       /* of the last of them */
-	uint32_t process_name;   /* as last written */
+	struct ky_lost_counts lost_before; /* the drum's own counts when the session began */
+	struct ky_lost_counts losses_told; /* the same, in the files before this one */
+	uint64_t lost_told;                /* events in all, in the files before this one */
+	uint64_t safe;                     /* events that are in a file for certain */
+	bool rotation_due;                 /* the next event begins the next file */
+	uint64_t snapshots_seen;           /* ring mode */
+	uint64_t mark_seen;                /* ring mode: the last mark that a snapshot began at */
+	uint64_t written;                  /* events */
+	uint32_t clocks_written;           /* readings given to the writer */
+	uint64_t clock_ns;                 /* of the last of them */
+	uint32_t process_name;             /* as last written */
 	uint32_t rotation;
 	bool full; /* max_bytes reached, and the path has no ${rotation} */
 	/* For other threads. Each is read alone: no access to other memory is ordered by them. */
@@ -72,8 +74,6 @@ int ky_session_start(struct kymo_session **session, const struct kymo_options *o
 void ky_session_leave(struct kymo_session **session);
 /* Open the stream and the first file. Return 0 or a negative error. */
 int ky_record_begin(struct kymo_session *session);
-/* Return the drum's own count of losses. */
-uint64_t ky_record_lost(const struct kymo_session *session);
 /* Do a round of the drain thread. */
 enum ky_drain_wish ky_record_round(void *session, bool flush, bool last);
 /* Free what ky_record_begin() made. */

@@ -52,7 +52,7 @@ static void push(struct ky_spans *spans, struct ky_spans_thread *t, const struct
 	}
 	*span = (struct open_span){event->site, event->time_ns, NULL, 0};
 	if (event->site->flags & KYMO_SITE_NAME) {
-		span->name = strndup(event->name.data, event->name.bytes);
+		span->name = strdup(event->name.data);
 		span->name_bytes = span->name ? event->name.bytes : 0;
 	}
 }

@@ -16,6 +16,7 @@
 #include "core/losses.h"
 #include "core/slots.h"
 #include "core/stream.h"
+#include "os/os.h"
 
 #include "sink/drain.h"
 
@@ -23,7 +24,6 @@
 #include <kymo/session.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BATCH_EVENTS 256u
@@ -195,11 +195,10 @@ static void on_thread(void *context, const struct ky_thread *thread)
 static bool wait_for_event(void *context)
 {
 	struct subscription *s = context;
-	const struct timespec look = {0, SETTLE_LOOK_NS};
 	if (ky_drain_now_ns() > s->settle_until_ns ||
 	    ky_stream_pressure(&s->stream) > SETTLE_PERCENT)
 		return false;
-	nanosleep(&look, NULL);
+	ky_os_nap(SETTLE_LOOK_NS);
 	return true;
 }
 
@@ -226,12 +225,12 @@ static enum ky_drain_wish read_round(void *self, bool flush, bool last)
 {
 	(void)flush;
 	struct subscription *s = self;
-	s->tid = gettid();
+	s->tid = ky_os_tid();
 	if (last)
 		stop_recording(s);
 	if (last) {
 		s->stream.damaged += ky_drain_read_all(s->drum, &s->stream) != 0;
-		ky_stream_follow_names(&s->stream);
+		ky_stream_read_rest(&s->stream);
 	} else if (ky_stream_pending(&s->stream)) {
 		read_news(s);
 	}

@@ -67,6 +67,11 @@ void ky_bundle_program_end(struct ky_bundle *bundle, uint32_t source, uint64_t t
 	(void)bundle, (void)source, (void)time_ns;
 }
 
+void ky_bundle_loss(struct ky_bundle *bundle, uint32_t source, const char *what, uint64_t count)
+{
+	(void)bundle, (void)source, (void)what, (void)count;
+}
+
 void ky_bundle_drum_end(struct ky_bundle *bundle, uint32_t source, uint64_t lost)
 {
 	bundle->sources[source - 1].ended = true;

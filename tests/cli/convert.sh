@@ -240,7 +240,7 @@ for file in lossy.json lossy.fxt; do
 			fail "$file: $verb: $(cat out.txt)"
 	done
 	[ "$("$kymo" query --csv "$file" "select events, what from loss; select count(*) from slice" |
-		tr '\n' ' ')" = "events,what 17,ring overwritten 3,no ring for them  count(*) 1 " ] ||
+		tr '\n' ' ')" = "events,what 17,ring overwritten 3,no buffer for their thread  count(*) 1 " ] ||
 		fail "$file: query counts losses as events"
 done
 

@@ -386,7 +386,7 @@ static void expect_losses_of_session(const struct ky_format *format)
 	assert_int_equal(back->lost, 20);
 	assert_int_equal(back->losses.rows.count, 2);
 	expect_loss(back, 0, T + 5, 11, KY_NONE, 17, "ring overwritten");
-	expect_loss(back, 1, KY_TIME_NONE, 0, KY_NONE, 3, "no ring for them");
+	expect_loss(back, 1, KY_TIME_NONE, 0, KY_NONE, 3, "no buffer for their thread");
 	ky_trace_close(&back);
 	free(data);
 }

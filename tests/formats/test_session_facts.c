@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_session_facts.c: what a session's file of each format says beside the events, read back: the names of threads,
- * whenever they were given.
+ * whenever they were given; what is missing, and why, the same as the process's buffer itself says.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 #include <kymo/session.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -200,6 +201,190 @@ static void a_thread_that_records_in_destructors_keeps_its_name(void **state)
 	child_expect(record_in_destructors);
 }
 
+/* ---- what is missing ---- */
+
+/* All rows of the losses and the problems of refused names, sorted: "12 ring overwritten of: last". */
+#define LINES_MAX 32u
+struct lines {
+	char text[LINES_MAX][160];
+	uint32_t count;
+};
+
+static char *new_line(struct lines *lines)
+{
+	MUST(lines->count < LINES_MAX);
+	return lines->text[lines->count++];
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static void take_lines(struct lines *lines, const struct ky_trace *trace)
+{
+	const struct ky_losses *l = &trace->losses;
+	lines->count = 0;
+	for (uint32_t i = 0; i < l->rows.count; i++)
+		snprintf(new_line(lines), sizeof(lines->text[0]), "%llu %s of: %s",
+			 (unsigned long long)l->events[i], text_of(trace, l->what[i]),
+			 l->thread[i] == KY_NONE
+				 ? "nobody"
+				 : text_of(trace, trace->threads.name[l->thread[i]]));
+	for (uint32_t i = 0; i < trace->problems.rows.count; i++)
+		if (strstr(text_of(trace, trace->problems.name[i]), "refused"))
+			snprintf(new_line(lines), sizeof(lines->text[0]), "%llu %s",
+				 (unsigned long long)trace->problems.number[i],
+				 text_of(trace, trace->problems.name[i]));
+	qsort(lines->text, lines->count, sizeof(lines->text[0]), compare);
+}
+
+/* Expect each file to have these lines, and as many lost events as the session counted. */
+static void expect_lines(const struct lines *expected, const uint64_t lost[FILES])
+{
+	for (size_t i = 0; i < FILES; i++) {
+		struct lines lines;
+		struct ky_trace *trace = load(files[i]);
+		take_lines(&lines, trace);
+		for (uint32_t j = 0; j < lines.count; j++)
+			fprintf(stderr, "%s: %s\n", files[i], lines.text[j]);
+		MUST(trace->lost == lost[i]);
+		MUST(lines.count == expected->count);
+		for (uint32_t j = 0; j < lines.count; j++)
+			MUST(strcmp(lines.text[j], expected->text[j]) == 0);
+		ky_trace_close(&trace);
+	}
+}
+
+static void stop_and_count(uint64_t lost[FILES])
+{
+	for (size_t i = 0; i < FILES; i++) {
+		struct kymo_stats stats = {.size = sizeof(stats)};
+		MUST(kymo_session_flush(sessions[i]) == 0);
+		MUST(kymo_session_stats(sessions[i], &stats) == 0);
+		lost[i] = stats.lost;
+	}
+	stop_all();
+}
+
+/* As the threads that it happens to do it, one by one. */
+static void lose_by_each_cause(struct ky_drum_header *h)
+{
+	h->lost_ringless += 3;
+	h->lost_nested += 5;
+	h->lost_unfinished += 7;
+	h->refused_sites += 11;
+	h->refused_strings += 13;
+	h->refused_names += 17;
+	h->refused_categories += 19;
+}
+
+static void lose_in_sessions(void)
+{
+	static const struct lines expected = {
+		.text = {"11 drum_sites_refused", "13 drum_strings_refused",
+			 "17 drum_names_refused", "19 drum_categories_refused",
+			 "3 no buffer for their thread of: nobody",
+			 "5 in signal handlers, too deep of: nobody",
+			 "7 a signal handler jumped out of them of: nobody"},
+		.count = 7};
+	uint64_t lost[FILES];
+	KYMO_INSTANT("a", "before");
+	lose_by_each_cause(ky_drum_peek()->header);
+	start_all();
+	KYMO_INSTANT("a", "one");
+	lose_by_each_cause(ky_drum_peek()->header);
+	stop_and_count(lost);
+	for (size_t i = 0; i < FILES; i++)
+		MUST(lost[i] == 15);
+	expect_lines(&expected, lost);
+}
+
+static void each_format_has_the_losses_with_their_causes(void **state)
+{
+	(void)state;
+	child_expect(lose_in_sessions);
+}
+
+static void overwrite(void *name)
+{
+	kymo_thread_name(name);
+	KYMO_INSTANT("a", "one");
+	flush_all();
+	for (uint32_t i = 0; i < 200000; i++)
+		KYMO_INSTANT("a", "many", "number", i);
+}
+
+/* Expect losses of this thread alone, by this cause alone. */
+static void expect_overwritten(const char *path, uint64_t lost)
+{
+	struct ky_trace *trace = load(path);
+	const struct ky_losses *l = &trace->losses;
+	uint64_t events = 0;
+	for (uint32_t i = 0; i < l->rows.count; i++) {
+		MUST(strcmp(text_of(trace, l->what[i]), "ring overwritten") == 0);
+		MUST(l->thread[i] != KY_NONE && l->ts[i] >= 0);
+		MUST(strcmp(text_of(trace, trace->threads.name[l->thread[i]]), "writer") == 0);
+		events += l->events[i];
+	}
+	MUST(events == lost && trace->lost == lost);
+	MUST(trace->slices.rows.count + lost == 200001);
+	ky_trace_close(&trace);
+}
+
+static void overwrite_in_sessions(void)
+{
+	uint64_t lost[FILES];
+	ky_limits.ring_bytes = ky_limits.total_bytes = 16u << 10;
+	for (size_t i = 0; i < FILES; i++) {
+		const struct kymo_options options = {.size = sizeof(options),
+						     .path = files[i],
+						     .ring_bytes = 16u << 10,
+						     .total_bytes = 16u << 10};
+		MUST(kymo_session_start(&sessions[i], &options) == 0);
+	}
+	on_thread(overwrite, "writer");
+	stop_and_count(lost);
+	for (size_t i = 0; i < FILES; i++)
+		expect_overwritten(files[i], lost[i]);
+}
+
+static void what_was_overwritten_is_a_loss_of_its_thread(void **state)
+{
+	(void)state;
+	child_expect(overwrite_in_sessions);
+}
+
+/* ---- names without room ---- */
+
+static void name_many(void)
+{
+	uint64_t lost[FILES];
+	ky_limits.heap_bytes = 64u << 10;
+	start_all();
+	KYMO_INSTANT("a", "one");
+	for (uint32_t i = 0; i < 3000; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "name number %u", i);
+		kymo_thread_name(name);
+	}
+	const uint64_t refused = ky_drum_peek()->header->refused_names;
+	MUST(refused > 0);
+	stop_and_count(lost);
+	for (size_t i = 0; i < FILES; i++) {
+		struct ky_trace *trace = load(files[i]);
+		MUST(problems_of(trace, "drum_names_refused") == refused);
+		MUST(trace->lost == 0 && lost[i] == 0);
+		ky_trace_close(&trace);
+	}
+}
+
+static void names_without_room_are_counted_in_each_format(void **state)
+{
+	(void)state;
+	child_expect(name_many);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
@@ -208,6 +393,9 @@ int main(void)
 		TEST(a_name_given_between_two_events_is_in_the_file),
 		TEST(the_name_is_that_of_the_newest_buffer),
 		TEST(a_thread_that_records_in_destructors_keeps_its_name),
+		TEST(each_format_has_the_losses_with_their_causes),
+		TEST(what_was_overwritten_is_a_loss_of_its_thread),
+		TEST(names_without_room_are_counted_in_each_format),
 	};
 	return cmocka_run_group_tests_name("session_facts", tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/losses.h"
 #include "formats/format.h"
 #include "formats/fxt/fxt_emit.h"
 #include "formats/out.h"
@@ -61,7 +62,7 @@ struct ky_fxt_session {
 	uint32_t thread_owner[KY_FXT_THREAD_INDEX_MAX + 1]; /* the thread's index and 1 */
 	bool snapshots_named;
 	uint64_t begin_ns;
-	uint64_t lost_marked; /* events that markers stand for */
+	uint64_t lost_marked; /* what markers stand for */
 };
 
 /* ---- strings and threads ---- */
@@ -233,18 +234,20 @@ static void write_lost(struct ky_fxt_session *s, const struct ky_event *e, uint6
 	s->lost_marked += e->id;
 }
 
-/* Mark what never got into a ring: it has no thread, and the file's time. */
-static void write_lost_rest(struct ky_fxt_session *s, uint64_t lost)
+/* It has no thread, and the file's time. */
+static void fxt_loss(void *writer, const char *what, uint64_t count)
 {
-	static const struct ky_text cause = {"no ring for them", 16};
+	struct ky_fxt_session *s = writer;
+	const struct ky_text cause = {what, (uint32_t)strlen(what)};
 	struct ky_fxt_emitter *w = &s->emitter;
 	ky_fxt_emit_make_room(w);
 	const uint64_t category = fixed_ref(s, FIXED_KYMO);
 	const uint64_t name = fixed_ref(s, FIXED_EVENTS_LOST);
+	s->lost_marked += count;
 	ky_fxt_emit_begin(w, s->begin_ns);
 	ky_fxt_emit_word(&w->record, 0);
 	ky_fxt_emit_word(&w->record, 0);
-	ky_fxt_emit_arg_word(w, KY_FXT_ARG_UINT64, fixed_ref(s, FIXED_COUNT), lost);
+	ky_fxt_emit_arg_word(w, KY_FXT_ARG_UINT64, fixed_ref(s, FIXED_COUNT), count);
 	ky_fxt_emit_arg_text(w, fixed_ref(s, FIXED_WHAT), cause);
 	ky_fxt_emit_arg_small(w, KY_FXT_ARG_BOOL, fixed_ref(s, FIXED_UNTIMED), true);
 	ky_fxt_emit_end(w, ky_fxt_emit_event_header(KY_FXT_EVENT_INSTANT, 0, category, name));
@@ -364,7 +367,7 @@ static void fxt_finish(void *writer, uint64_t lost)
 {
 	struct ky_fxt_session *s = writer;
 	if (lost > s->lost_marked)
-		write_lost_rest(s, lost - s->lost_marked);
+		fxt_loss(s, ky_losses_what(KY_LOST_RINGLESS), lost - s->lost_marked);
 	ky_fxt_emit_tail(&s->emitter, lost);
 }
 
@@ -376,6 +379,7 @@ const struct ky_format ky_format_fxt = {
 	.process = fxt_process,
 	.thread = fxt_thread,
 	.event = fxt_event,
+	.loss = fxt_loss,
 	.finish = fxt_finish,
 	.close = fxt_close,
 };

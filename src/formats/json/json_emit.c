@@ -56,6 +56,7 @@ struct json_writer {
 	uint8_t second_text[TIME_BYTES];
 	int32_t pid;
 	bool snapshots_named;
+	uint64_t begin_ns;
 };
 
 static void put_text(struct json_writer *w, struct ky_out *out, struct ky_text text)
@@ -381,15 +382,33 @@ static void write_begin_lost(struct json_writer *w, const struct ky_event *e,
 	ky_json_append(w->out, ",\"args\":{\"begin_lost\":true}}");
 }
 
-static void write_lost(struct json_writer *w, const struct ky_event *e,
-		       const struct thread_text *thread)
+static void put_lost(struct json_writer *w, const struct thread_text *thread, uint64_t time_ns,
+		     uint64_t count)
 {
-	put_start(w, thread, e->time_ns);
+	put_start(w, thread, time_ns);
 	ky_json_append(
 		w->out,
 		",\"ph\":\"i\",\"cat\":\"kymo\",\"name\":\"events lost\",\"args\":{\"count\":");
-	ky_json_append_uint(w->out, e->id);
+	ky_json_append_uint(w->out, count);
+}
+
+static void write_lost(struct json_writer *w, const struct ky_event *e,
+		       const struct thread_text *thread)
+{
+	put_lost(w, thread, e->time_ns, e->id);
 	ky_json_append(w->out, "}}");
+}
+
+/* It has no thread, and the file's time. */
+static void json_loss(void *writer, const char *what, uint64_t count)
+{
+	struct json_writer *w = writer;
+	struct thread_text nobody;
+	make_thread_text(&nobody, w->pid, 0);
+	put_lost(w, &nobody, w->begin_ns, count);
+	ky_json_append(w->out, ",\"what\":\"");
+	ky_json_append(w->out, what);
+	ky_json_append(w->out, "\",\"untimed\":true},\"s\":\"g\"}");
 }
 
 static void write_name(struct json_writer *w, const char *what, int32_t pid, int32_t tid,
@@ -515,6 +534,7 @@ static int json_open(void **writer, struct ky_out *out, const struct ky_trace_in
 	}
 	w->out = out;
 	w->pid = info->pid;
+	w->begin_ns = info->clock.boottime_ns;
 	w->threads.item_bytes = sizeof(struct thread_text);
 	w->sites.item_bytes = sizeof(struct site_text);
 	write_first(w, info);
@@ -547,6 +567,7 @@ const struct ky_format ky_format_json = {
 	.process = json_process,
 	.thread = json_thread,
 	.event = json_event,
+	.loss = json_loss,
 	.finish = json_finish,
 	.close = json_close,
 };

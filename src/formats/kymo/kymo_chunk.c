@@ -256,3 +256,10 @@ void ky_kymo_define_program_end(struct ky_out *out, uint32_t source, uint64_t ti
 	const struct ky_kymo_program_end fixed = {.time_ns = time_ns, .source = source};
 	put_record(out, KY_KYMO_PROGRAM_END, &fixed, sizeof(fixed), NULL, 0);
 }
+
+void ky_kymo_define_loss(struct ky_out *out, struct ky_text what, uint64_t count, uint32_t number)
+{
+	const struct ky_kymo_loss fixed = {
+		.count = count, .what_bytes = what.bytes, .number = number};
+	put_record(out, KY_KYMO_LOSS, &fixed, sizeof(fixed), &what, 1);
+}

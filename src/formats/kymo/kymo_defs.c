@@ -6,7 +6,7 @@
  *                    THREAD  ─▶ struct ky_thread, its name apart: it may be defined again
  *                    CLOCK   ─▶ the list of samples, sorted at the end: they come in any order
  *                    PROCESS ─▶ by pid; the last one is the file's own
- *                    SNAPSHOT, NOTE ─▶ lists, each record once
+ *                    SNAPSHOT, NOTE, LOSS ─▶ lists, each record once
  *
  * The first definition of a trace point counts: pointers to it may be out already.
  */
@@ -331,6 +331,22 @@ static int add_remark(struct ky_kymo_defs *defs, struct define_record *record)
 	return 0;
 }
 
+static int add_loss(struct ky_kymo_defs *defs, struct define_record *record)
+{
+	struct ky_kymo_loss fixed;
+	const int repeated = is_repeated(defs, record);
+	if (repeated)
+		return repeated < 0 ? repeated : 0;
+	if (!take_fixed(record, &fixed, sizeof(fixed)) || fixed.what_bytes > record->left)
+		return -EBADMSG;
+	const struct ky_kymo_loss_record loss = {fixed.count, copy_text(record, fixed.what_bytes)};
+	if (loss.what.data &&
+	    KY_ARRAY_ADD(defs->losses, defs->losses_count, defs->losses_room, loss))
+		return 0;
+	free((void *)(uintptr_t)loss.what.data);
+	return -ENOMEM;
+}
+
 /* The definitions come again at the end of a file: the same end twice does no harm. */
 static int add_program_end(struct ky_kymo_defs *defs, struct define_record *record)
 {
@@ -354,6 +370,7 @@ static int add_record(struct ky_kymo_defs *defs, const struct ky_kymo_record *he
 		[KY_KYMO_SNAPSHOT] = {add_snapshot, "the record of a snapshot is malformed"},
 		[KY_KYMO_NOTE] = {add_remark, "a note about the capture is malformed"},
 		[KY_KYMO_PROGRAM_END] = {add_program_end, "the end of a program is malformed"},
+		[KY_KYMO_LOSS] = {add_loss, "the record of a loss is malformed"},
 	};
 	if (head->kind >= sizeof(kinds) / sizeof(kinds[0]) || !kinds[head->kind].add)
 		return 0;
@@ -415,6 +432,9 @@ void ky_kymo_defs_free(struct ky_kymo_defs *defs)
 		free((void *)(uintptr_t)defs->snapshots[i].trigger.data);
 	for (uint32_t i = 0; i < defs->remarks_count; i++)
 		free((void *)(uintptr_t)defs->remarks[i].data);
+	for (uint32_t i = 0; i < defs->losses_count; i++)
+		free((void *)(uintptr_t)defs->losses[i].what.data);
+	KY_ARRAY_FREE(defs->losses, defs->losses_room);
 	KY_ARRAY_FREE(defs->snapshots, defs->snapshots_room);
 	KY_ARRAY_FREE(defs->ends, defs->ends_room);
 	KY_ARRAY_FREE(defs->remarks, defs->remarks_room);

@@ -26,6 +26,12 @@ struct ky_kymo_snapshot_record {
 	struct ky_text stack;
 };
 
+/* What is missing for a cause, beside the losses of pieces. */
+struct ky_kymo_loss_record {
+	uint64_t count;
+	struct ky_text what;
+};
+
 struct ky_kymo_defs {
 	struct ky_kymo_process_name *processes;
 	uint32_t processes_count, processes_room;
@@ -47,9 +53,11 @@ struct ky_kymo_defs {
 	uint32_t snapshots_count, snapshots_room;
 	struct ky_kymo_program_end *ends;
 	uint32_t ends_count, ends_room;
+	struct ky_kymo_loss_record *losses;
+	uint32_t losses_count, losses_room;
 	struct ky_text *remarks; /* NOTE records */
 	uint32_t remarks_count, remarks_room;
-	/* Of both, by the hash of the record: they come once more at the end. */
+	/* Of these, by the hash of the record: they come once more at the end. */
 	struct ky_u64_map by_record;
 	struct ky_clock_map clock;
 };

@@ -60,6 +60,7 @@ struct kymo_writer {
 	struct ky_kymo_data data; /* the batch's; raw_bytes are used */
 	uint64_t last_ticks;      /* of the last event seen */
 	uint32_t threads_at;      /* in tids: the batch's first */
+	uint32_t losses;          /* records of them so far */
 
 	struct ky_out samples; /* struct ky_tick_reading, in any order */
 	uint64_t flushed_ns;   /* when a sample last flushed */
@@ -385,6 +386,13 @@ static void write_index(struct kymo_writer *w)
 	ky_kymo_chunks_write(&w->chunks, KY_KYMO_INDEX, bytes);
 }
 
+static void kymo_loss(void *writer, const char *what, uint64_t count)
+{
+	struct kymo_writer *w = writer;
+	ky_kymo_define_loss(&w->fresh, (struct ky_text){what, (uint32_t)strlen(what)}, count,
+			    w->losses++);
+}
+
 static void kymo_finish(void *writer, uint64_t lost)
 {
 	struct kymo_writer *w = writer;
@@ -494,6 +502,7 @@ const struct ky_format ky_format_kymo = {
 	.clock = kymo_clock,
 	.block = kymo_block,
 	.flush = kymo_flush,
+	.loss = kymo_loss,
 	.finish = kymo_finish,
 	.close = kymo_close,
 };

@@ -511,8 +511,13 @@ static void put_losses(struct kymo_export *w)
 {
 	const struct ky_losses *l = &w->trace->losses;
 	for (uint32_t i = 0; i < l->rows.count; i++) {
-		if (l->thread[i] == KY_NONE || !ky_selected_thread(w->selection, l->thread[i]))
+		if (!ky_selected_thread(w->selection, l->thread[i]))
 			continue;
+		if (l->thread[i] == KY_NONE) {
+			ky_format_kymo.loss(w->file, ky_text_of(w->trace, l->what[i]),
+					    l->events[i]);
+			continue;
+		}
 		struct kymo_carrier *c =
 			carrier_of(w, ky_address_pid_of_thread(w->trace, l->thread[i]),
 				   ky_address_tid(w->trace, l->thread[i]), l->thread[i]);

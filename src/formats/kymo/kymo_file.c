@@ -367,6 +367,8 @@ const struct ky_kymo_info *ky_kymo_info(struct ky_kymo *file)
 		.snapshots_count = defs->snapshots_count,
 		.ends = defs->ends,
 		.ends_count = defs->ends_count,
+		.losses = defs->losses,
+		.losses_count = defs->losses_count,
 		.remarks = defs->remarks,
 		.remarks_count = defs->remarks_count,
 		.notes = file->medium->notes,

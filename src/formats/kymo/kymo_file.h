@@ -53,6 +53,8 @@ struct ky_kymo_info {
 	uint32_t snapshots_count;
 	const struct ky_kymo_program_end *ends;
 	uint32_t ends_count;
+	const struct ky_kymo_loss_record *losses; /* beside those of the pieces */
+	uint32_t losses_count;
 	const struct ky_text *remarks; /* lines about the capture */
 	uint32_t remarks_count;
 	const struct ky_kymo_error *notes; /* damage found so far: the first few */

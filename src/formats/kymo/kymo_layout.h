@@ -95,6 +95,7 @@ enum ky_kymo_record_kind {
 	KY_KYMO_SNAPSHOT = 5,
 	KY_KYMO_NOTE = 6, /* a text alone */
 	KY_KYMO_PROGRAM_END = 7,
+	KY_KYMO_LOSS = 8, /* how much is missing that the pieces do not count, and (a text) why */
 };
 
 /* A record: this, a struct by its kind, then its texts one behind the other, without NUL. */
@@ -166,6 +167,12 @@ struct ky_kymo_program_end {
 	uint64_t time_ns; /* CLOCK_BOOTTIME */
 	uint32_t source;
 	uint32_t pad;
+};
+
+struct ky_kymo_loss {
+	uint64_t count;
+	uint32_t what_bytes;
+	uint32_t number; /* of the record among these: two may say the same */
 };
 
 /*
@@ -299,6 +306,7 @@ _Static_assert(sizeof(struct ky_kymo_clock) == 32, "layout");
 _Static_assert(sizeof(struct ky_kymo_site) == 72, "layout");
 _Static_assert(sizeof(struct ky_kymo_snapshot) == 72, "layout");
 _Static_assert(sizeof(struct ky_kymo_program_end) == 16, "layout");
+_Static_assert(sizeof(struct ky_kymo_loss) == 16, "layout");
 _Static_assert(sizeof(struct ky_kymo_stream) == 16, "layout");
 _Static_assert(sizeof(struct ky_kymo_ftrace) == 16, "layout");
 _Static_assert(sizeof(struct ky_kymo_symbol) == 32, "layout");

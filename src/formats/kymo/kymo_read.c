@@ -406,9 +406,14 @@ static void count_left_out(struct kymo_loading *loading, const struct drum *drum
 	const struct ky_kymo_info *info = ky_kymo_info(drum->source);
 	loading->unknown += totals->unknown;
 	loading->damaged += totals->damaged;
-	if (info->lost > totals->lost)
-		ky_put_lost(loading->load->trace, KY_TIME_NONE, KY_NONE, KY_NONE,
-			    info->lost - totals->lost, KY_LOSS_NO_RING);
+	struct ky_trace *trace = loading->load->trace;
+	uint64_t told = totals->lost;
+	for (uint32_t i = 0; i < info->losses_count; i++)
+		told += ky_put_missing(trace, KY_TIME_NONE, KY_NONE, KY_NONE, info->losses[i].count,
+				       info->losses[i].what.data);
+	if (info->lost > told)
+		ky_put_lost(trace, KY_TIME_NONE, KY_NONE, KY_NONE, info->lost - told,
+			    KY_LOSS_NO_RING);
 }
 
 /* Call of the program that a process executed later are in another drum. */

@@ -356,6 +356,7 @@ static int pft_open(void **writer, struct ky_out *out, const struct ky_trace_inf
 		return -ENOMEM;
 	}
 	w->pid = info->pid;
+	w->begin_ns = info->clock.boottime_ns;
 	w->threads.item_bytes = sizeof(struct ky_pf_session_thread);
 	w->sites.item_bytes = sizeof(struct ky_pf_session_site);
 	/* Leave room below for a number per thread; the top bit is clear, as in all uuids. */
@@ -365,6 +366,18 @@ static int pft_open(void **writer, struct ky_out *out, const struct ky_trace_inf
 	pft_clock(w, &info->clock);
 	describe_process(w, info->pid, info->process, info->command);
 	return 0;
+}
+
+/* In the file's own sequence, which has no clock of its own: with the time in full. */
+static void pft_loss(void *writer, const char *what, uint64_t count)
+{
+	struct ky_pf_session *w = writer;
+	struct ky_pf_session_thread file = {.last_ns = UINT64_MAX};
+	file.head_bytes =
+		(uint8_t)(ky_proto_uint_at(file.head, KY_PF_TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID,
+					   KY_PF_EMIT_FILE_SEQUENCE) -
+			  file.head);
+	ky_pf_session_event_lost(w, &file, w->begin_ns, count, what);
 }
 
 static void pft_finish(void *writer, uint64_t lost)
@@ -385,6 +398,7 @@ const struct ky_format ky_format_pftrace = {
 	.thread = pft_thread,
 	.event = pft_event,
 	.clock = pft_clock,
+	.loss = pft_loss,
 	.finish = pft_finish,
 	.close = pft_close,
 };

@@ -44,6 +44,7 @@ struct ky_pf_session {
 	struct ky_table sites;   /* struct ky_pf_session_site */
 	uint64_t uuid_base;      /* differs from file to file, so that files can be joined */
 	int32_t pid;
+	uint64_t begin_ns;
 	uint64_t seen[KY_PF_SESSION_SEEN]; /* tracks described lately, by uuid modulo the size */
 };
 
@@ -64,6 +65,9 @@ uint64_t ky_pf_session_mix(uint64_t a, uint64_t b);
 void ky_pf_session_event_make(struct ky_pf_session_site *known, const struct ky_site *site);
 /* Add the strings of a trace point to interned. */
 void ky_pf_session_event_intern(struct ky_pf_session *w, const struct ky_site *site);
+/* Write how many events are missing: here in the thread, or (what is not NULL) for a cause, in no thread. */
+void ky_pf_session_event_lost(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
+			      uint64_t time_ns, uint64_t count, const char *what);
 /* Write any event. known is NULL when the event has no trace point. */
 void ky_pf_session_event_write(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
 			       const struct ky_pf_session_site *known, const struct ky_event *e);

@@ -281,15 +281,21 @@ static void write_flow(struct ky_pf_session *w, struct ky_pf_session_thread *thr
 	ky_pf_session_send(w, thread, e->time_ns);
 }
 
-static void write_lost(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
-		       const struct ky_event *e)
+void ky_pf_session_event_lost(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
+			      uint64_t time_ns, uint64_t count, const char *what)
 {
+	const uint64_t track = what ? ky_pf_session_global_track(w) : 0;
 	w->emit.body.used = 0;
 	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_INSTANT);
 	ky_proto_text(&w->emit.body, KY_PF_TRACK_EVENT_CATEGORIES, (struct ky_text){"kymo", 4});
 	put_name(w, (struct ky_text){"events lost", 11});
-	put_uint_arg(w, "count", KYMO_TYPE_UINT, e->id);
-	ky_pf_session_send(w, thread, e->time_ns);
+	put_uint_arg(w, "count", KYMO_TYPE_UINT, count);
+	if (what) {
+		put_track(w, track);
+		put_text_arg(w, "what", what);
+		put_uint_arg(w, "untimed", KYMO_TYPE_BOOL, 1);
+	}
+	ky_pf_session_send(w, thread, time_ns);
 }
 
 static void write_snapshot(struct ky_pf_session *w, struct ky_pf_session_thread *thread,
@@ -365,7 +371,7 @@ void ky_pf_session_event_write(struct ky_pf_session *w, struct ky_pf_session_thr
 {
 	switch (e->kind) {
 	case KYMO_KIND_LOST:
-		write_lost(w, thread, e);
+		ky_pf_session_event_lost(w, thread, e->time_ns, e->id, NULL);
 		break;
 	case KYMO_KIND_END:
 		write_end(w, thread, e);

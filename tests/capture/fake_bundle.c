@@ -69,7 +69,10 @@ void ky_bundle_program_end(struct ky_bundle *bundle, uint32_t source, uint64_t t
 
 void ky_bundle_loss(struct ky_bundle *bundle, uint32_t source, const char *what, uint64_t count)
 {
-	(void)bundle, (void)source, (void)what, (void)count;
+	struct fake_source *s = &bundle->sources[source - 1];
+	const size_t used = strlen(s->losses);
+	snprintf(s->losses + used, sizeof(s->losses) - used, "%s: %llu\n", what,
+		 (unsigned long long)count);
 }
 
 void ky_bundle_drum_end(struct ky_bundle *bundle, uint32_t source, uint64_t lost)

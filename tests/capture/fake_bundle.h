@@ -21,6 +21,7 @@ struct fake_source {
 		out_of_order; /* numbers of "net" of a thread that did not follow on the one before */
 	uint64_t lost;        /* as the pieces tell */
 	uint64_t lost_in_all;
+	char losses[512]; /* "CAUSE: COUNT\n" */
 	uint32_t threads, clocks;
 	struct ky_thread thread; /* the last; without its name */
 	bool ended;

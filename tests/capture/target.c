@@ -57,6 +57,17 @@ static void record_threads(uint32_t count)
 	free(threads);
 }
 
+static void lose(struct ky_drum_header *h, uint32_t count)
+{
+	h->lost_ringless += count;
+	h->lost_nested += count;
+	h->lost_unfinished += count;
+	h->refused_sites += count;
+	h->refused_strings += count;
+	h->refused_names += count;
+	h->refused_categories += count;
+}
+
 static uint64_t random_next(void)
 {
 	static uint64_t state = 88172645463325252u; /* xorshift */
@@ -139,6 +150,9 @@ static void obey(const struct order *order)
 		break;
 	case TARGET_MARK:
 		kymo_mark_start();
+		break;
+	case TARGET_LOSE:
+		lose(ky_drum_peek()->header, order->count);
 		break;
 	default:
 		scribble();

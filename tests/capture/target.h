@@ -24,6 +24,7 @@ enum target_command {
 	TARGET_LATE,     /* a category "net.late" that was not there before */
 	TARGET_THREADS,  /* so many threads at once, 1000 events "net" each */
 	TARGET_MARK,     /* kymo_mark_start() */
+	TARGET_LOSE,     /* counts so many losses for each cause */
 	TARGET_SCRIBBLE, /* writes anything into its drum from now on; does not answer */
 	TARGET_KILL,     /* kills itself with SIGKILL after as many events "net"; does not answer */
 };

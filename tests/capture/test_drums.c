@@ -230,6 +230,34 @@ static void losses_are_counted(void **state)
 	target_end(&target);
 }
 
+static void losses_have_their_causes(void **state)
+{
+	(void)state;
+	target_start(&target, NULL, NULL);
+	const pid_t pid = target.pid;
+	const struct ky_drums_options options = {.bundle = bundle, .switch_on = true};
+	target_do(&target, TARGET_LOSE, 5); /* before it is attached */
+	struct ky_drums *drums = attach(&options, pid);
+	target_do(&target, TARGET_NET, 10);
+	target_do(&target, TARGET_LOSE, 3);
+	target_do(&target, TARGET_KILL, 1);
+	(void)target_wait(&target);
+	ky_drums_ended(drums, pid);
+	ky_drums_close(&drums);
+	const struct fake_source *source = &bundle->sources[0];
+	assert_int_equal(source->net, 11);
+	assert_int_equal(source->lost_in_all, 9);
+	assert_string_equal(source->losses,
+			    "no buffer for their thread: 3\n"
+			    "in signal handlers, too deep: 3\n"
+			    "a signal handler jumped out of them: 3\n"
+			    "trace points without a name: no room for it: 3\n"
+			    "texts lost: no room for them: 3\n"
+			    "names of threads lost: no room for them: 3\n"
+			    "trace points that stay off: no room for their category: 3\n");
+	target_end(&target);
+}
+
 static void five_hundred_threads_are_read(void **state)
 {
 	(void)state;
@@ -892,6 +920,7 @@ int main(void)
 		TEST(a_drum_that_comes_after_its_process_ended_is_read_at_once),
 		TEST(a_drum_ends_when_its_process_calls_exec),
 		TEST(losses_are_counted),
+		TEST(losses_have_their_causes),
 		TEST(rings_grow_before_events_are_lost),
 		TEST(five_hundred_threads_are_read),
 		TEST(a_process_of_a_container_has_the_numbers_that_it_has_here),

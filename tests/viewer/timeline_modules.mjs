@@ -8,9 +8,9 @@ import { bundle } from './bundle.mjs';
 
 globalThis.matchMedia = () => ({ matches: false, addEventListener() {} });
 globalThis.window = { setTimeout: () => 0 }; // a retry that never comes
-const { state, wire, remote, tiles, axis, items, motion, ruler, tree, neighbours, format, reveal } = await bundle(
+const { state, wire, remote, tiles, axis, items, motion, ruler, tree, neighbours, format, reveal, paint_counter } = await bundle(
 	['state', 'wire', 'remote', 'tiles', 'format',
-		...['axis', 'items', 'motion', 'ruler', 'tree', 'neighbours', 'reveal'].map((name) => `timeline/${name}`)]);
+		...['axis', 'items', 'motion', 'ruler', 'tree', 'neighbours', 'reveal', 'paint_counter'].map((name) => `timeline/${name}`)]);
 
 test('state: the URL holds all of it and reads back the same', () => {
 	const full = {
@@ -284,6 +284,31 @@ test('items: finer tiles or a coarser one replace a missing tile', () => {
 	assert.deepEqual(found(2, 3), ['left', 'right']);
 	assert.deepEqual(found(2, 1), ['coarse']);
 	assert.deepEqual(found(2, 77), []);
+});
+
+test('counters: a strip shows no value of the strips left of it', () => {
+	const values = Array.from({ length: 200 }, (_, i) => (i % 50 === 7 ? 100 : i % 5));
+	const points = {
+		count: values.length, at: Float64Array.from(values, (_, i) => i * 10), min: Float64Array.from(values),
+		max: Float64Array.from(values), last: Float64Array.from(values),
+	};
+	const scene = {
+		dpr: 1, end: 2000, bounds: () => ({ min: 0, max: 100 }), trackName: () => 'memory',
+		palette: { fills: new Array(1000).fill('area'), lines: new Array(1000).fill('line') },
+	};
+	// Returns the highest pixel drawn in each column of a part of the axis.
+	const columns = (x0, width, piece) => {
+		const tops = new Array(width).fill(Infinity);
+		const ctx = { fillRect: (x, y, wide) => { for (let i = x; i < x + wide; i++) tops[i] = Math.min(tops[i], y); } };
+		const on = { origin: 0, nsPerPx: 1, level: 0, x0, width };
+		paint_counter.paintPoints(ctx, scene, { track: 0, rowHeight: 101 }, on, { tile: { points }, from: 0, to: 2000, ...piece }, 0);
+		return tops;
+	};
+	const whole = columns(0, 2000);
+	assert.equal(whole[70], 0, 'the spike is there');
+	assert.deepEqual([0, 500, 1000, 1500].flatMap((x0) => columns(x0, 500)), whole);
+	// Part of a coarser tile, while the wanted one is missing.
+	assert.deepEqual(columns(0, 2000, { from: 900, to: 1200 }).slice(900, 1200), whole.slice(900, 1200));
 });
 
 test('items: the item at a position, or near it', () => {

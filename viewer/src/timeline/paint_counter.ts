@@ -33,30 +33,30 @@ export function paintPoints(ctx: Context, scene: Scene, band: Band, on: Stretch,
     ctx.fillRect(x0, top, x1 - x0, Math.max(1, Math.abs(at(points.last[i]) - at(0))));
   });
   ctx.fillStyle = scene.palette.lines[colour / STYLES];
-  each(points, scene, on, piece, (x0, x1, i) => {
+  each(points, scene, on, piece, (x0, x1, i, isBegun) => {
     ctx.fillRect(x0, at(points.last[i]), x1 - x0, Math.max(1, Math.round(scene.dpr)));
-    // The first point holds from before the tile: its range does not belong here.
-    if (points.at[i] < piece.from) return;
+    if (isBegun) return; // its range is at its own pixel, which is not here
     const high = at(points.max[i]);
     ctx.fillRect(x0, high, 1, Math.max(1, at(points.min[i]) - high));
   });
 }
 
-// Visits the pixels for which each point's value holds.
+// Visits the pixels for which each point's value holds; isBegun: the point is left of them.
 function each(
   points: Points,
   scene: Scene,
   on: Stretch,
   piece: Piece,
-  draw: (x0: number, x1: number, i: number) => void,
+  draw: (x0: number, x1: number, i: number, isBegun: boolean) => void,
 ): void {
   const pixel = (ns: number): number => Math.round((ns - on.origin) / on.nsPerPx - on.x0);
   const least = Math.max(0, pixel(piece.from));
   const most = Math.min(on.width, pixel(Math.min(piece.to, scene.end)));
   for (let i = 0; i < points.count; i++) {
-    const x0 = Math.max(least, pixel(points.at[i]));
+    const begin = pixel(points.at[i]);
     const next = i + 1 < points.count ? pixel(points.at[i + 1]) : most;
-    const x1 = Math.min(most, Math.max(next, x0 + 1));
-    if (x1 > x0) draw(x0, x1, i);
+    const x0 = Math.max(least, begin);
+    const x1 = Math.min(most, Math.max(next, begin + 1));
+    if (x1 > x0) draw(x0, x1, i, begin < least);
   }
 }

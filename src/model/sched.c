@@ -85,6 +85,9 @@ static void open_state(struct ky_trace *trace, int64_t ts, uint32_t thread, uint
 	if (row == KY_NONE)
 		return;
 	struct ky_thread_states *states = &trace->thread_states;
+	/* Events are missing: when that state ended is unknown, but now at the latest. Perfetto leaves it open. */
+	if (rows->last && states->dur[rows->last - 1] == -1)
+		ky_sched_close_state(trace, ts, rows);
 	states->ts[row] = ts;
 	states->dur[row] = -1;
 	states->thread[row] = thread;
@@ -99,15 +102,19 @@ static void open_state(struct ky_trace *trace, int64_t ts, uint32_t thread, uint
 static void switch_states(struct ky_trace *trace, int64_t ts, uint32_t cpu, uint32_t prev,
 			  uint32_t prev_state, uint32_t next)
 {
-	const struct ky_thread_rows *rows = rows_of(trace, prev);
-	/* It was not running: events are missing, and the end of its state is unknown. */
-	if (rows && rows->last && last_state(trace, rows) == trace->build->kernel->running)
-		ky_sched_close_state(trace, ts, rows);
 	open_state(trace, ts, prev, prev_state, KY_NONE, KY_NONE);
-	rows = rows_of(trace, next);
-	if (rows)
-		ky_sched_close_state(trace, ts, rows);
 	open_state(trace, ts, next, trace->build->kernel->running, cpu, KY_NONE);
+}
+
+/* Close the state of a thread that ran on the CPU, where now another one does: its next state is unknown. */
+static void close_lost(struct ky_trace *trace, int64_t ts, const struct ky_cpu_state *cpu,
+		       uint32_t number)
+{
+	const struct ky_thread_rows *const rows =
+		rows_of(trace, trace->sched.thread[cpu->slice - 1]);
+	if (rows && rows->last && trace->thread_states.dur[rows->last - 1] == -1 &&
+	    trace->thread_states.cpu[rows->last - 1] == number)
+		ky_sched_close_state(trace, ts, rows);
 }
 
 static void close_slice(struct ky_trace *trace, int64_t ts, const struct ky_cpu_state *cpu,
@@ -116,6 +123,7 @@ static void close_slice(struct ky_trace *trace, int64_t ts, const struct ky_cpu_
 	if (!cpu->slice)
 		return;
 	if (cpu->tid != event->prev_tid) {
+		close_lost(trace, ts, cpu, event->cpu);
 		ky_problem(trace, "mismatched_sched_switch_tids", KY_DATA_LOSS, KY_NO_PLACE,
 			   "CPU %u was switched to %d, and is switched away from %d", event->cpu,
 			   cpu->tid, event->prev_tid);

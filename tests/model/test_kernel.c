@@ -86,6 +86,41 @@ static void a_switch_from_another_thread_leaves_the_slice_open(void **unused)
 	ky_trace_close(&trace);
 }
 
+/* Return how many states of a thread have no end and are not its last. */
+static uint32_t open_states_in_between(const struct ky_trace *trace)
+{
+	const struct ky_thread_states *const states = &trace->thread_states;
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < states->rows.count; i++)
+		for (uint32_t later = i + 1; later < states->rows.count; later++)
+			if (states->dur[i] == -1 && states->thread[later] == states->thread[i]) {
+				count++;
+				break;
+			}
+	return count;
+}
+
+static void states_end_where_events_are_missing(void **unused)
+{
+	(void)unused;
+	struct ky_trace *trace = open_trace();
+	put_switch(trace, 10, 0, 7, "S", 8, "eight");
+	/* It was not switched to. */
+	put_switch(trace, 20, 1, 7, "D", 9, "nine");
+	/* On CPU 0 another one runs than was switched to, and 8 is never seen again. */
+	put_switch(trace, 30, 0, 5, "S", 6, "six");
+	finish(trace);
+	assert_int_equal(open_states_in_between(trace), 0);
+	const struct ky_thread_states *const states = &trace->thread_states;
+	for (uint32_t i = 0; i < states->rows.count; i++) {
+		if (states->ts[i] == 10 && strcmp(text(trace, states->state[i]), "S") == 0)
+			assert_int_equal(states->dur[i], 10);
+		if (states->ts[i] == 10 && strcmp(text(trace, states->state[i]), "Running") == 0)
+			assert_int_equal(states->dur[i], 20);
+	}
+	ky_trace_close(&trace);
+}
+
 static void a_thread_sleeps_is_woken_and_runs(void **unused)
 {
 	(void)unused;
@@ -311,6 +346,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cpu_has_a_slice_from_switch_to_switch),
 		cmocka_unit_test(a_switch_from_another_thread_leaves_the_slice_open),
+		cmocka_unit_test(states_end_where_events_are_missing),
 		cmocka_unit_test(a_thread_sleeps_is_woken_and_runs),
 		cmocka_unit_test(a_tid_that_is_used_again_is_another_thread),
 		cmocka_unit_test(what_is_open_ends_with_its_thread),

@@ -6,6 +6,7 @@
  *   stop                                   response
  *   a signal that is not fatal             PTRACE_CONT with it
  *   a signal that ends the process         report its stack; PTRACE_CONT with it
+ *   a fault that its handler takes         PTRACE_CONT with it; look at the thread a moment later
  *   group-stop (SIGSTOP, SIGTSTP ...)      PTRACE_LISTEN: it stays stopped until SIGCONT
  *   new thread, fork, vfork, exec          PTRACE_CONT
  *   any of these, of a process to leave    PTRACE_DETACH, with the signal
@@ -13,6 +14,11 @@
  * Of a process it only keeps whether its end is to be reported and whether its crash was; threads
  * need no memory here. The kernel attaches new threads and children, and detaches all when this
  * process ends.
+ *
+ * A fault that the program handles may be its daily work (virtual machines), or its end: many print a report and then die of the
+ * same signal, which may take minutes. A handler that has run for a while, sleeps, or ends the process is the latter, and the
+ * crash is the fault: its thread, time and stack. That a handler runs shows by its signal: the kernel blocks it until it returns, or took
+ * the handler away (SA_RESETHAND). Of one with SA_NODEFER alone nothing shows; its end is reported.
  *
  * A dying program's files may block their reader for ever (a debug file that is a pipe). Then this
  * process reports what it has and ends, which releases all targets.
@@ -28,6 +34,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -46,10 +53,27 @@
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 
+/* A handler that has run for so long, or sleeps and is this old, does not come back. */
+#define LOOK_MS 2
+#define HANDLER_RAN_NS UINT64_C(2000000)
+#define HANDLER_SLEEPS_NS UINT64_C(50000000)
+
+/* A fault that the program's own handler took. */
+struct caught {
+	pid_t tid; /* 0: none */
+	int signal;
+	bool asked;    /* the thread was asked to stop */
+	bool reported; /* as a crash */
+	uint64_t address, time_ns;
+	uint64_t ran_ns; /* time on a CPU of the thread, then */
+	uint64_t pc;
+};
+
 struct process {
 	pid_t pid;
 	bool added;    /* kymo wants to know how it ends */
 	bool reported; /* its crash was reported */
+	struct caught caught;
 };
 
 struct tracer {
@@ -155,23 +179,202 @@ static bool has_address(int signal)
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL;
 }
 
-/* ---- stops ---- */
+/* Report whether the program has done something wrong: what others send is not a fault. */
+static bool is_fault(int signal)
+{
+	return has_address(signal) || signal == SIGABRT || signal == SIGSYS;
+}
 
-static void send_crash(struct tracer *t, pid_t pid, pid_t tid, int signal, const siginfo_t *info)
+static FILE *open_of_thread(pid_t pid, pid_t tid, const char *name)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+	return fopen(path, "re");
+}
+
+/* Return the time on a CPU of a thread; 0 where the kernel does not count it. */
+static uint64_t time_on_cpu(pid_t pid, pid_t tid)
+{
+	unsigned long long ran = 0;
+	FILE *const file = open_of_thread(pid, tid, "schedstat");
+	if (file && fscanf(file, "%llu", &ran) != 1)
+		ran = 0;
+	if (file)
+		fclose(file);
+	return ran;
+}
+
+/* Return where a stopped thread is, the last number of that file; 0: unknown. */
+static uint64_t pc_of(pid_t pid, pid_t tid)
+{
+	char line[256] = "";
+	FILE *const file = open_of_thread(pid, tid, "syscall");
+	if (file && !fgets(line, sizeof(line), file))
+		line[0] = '\0';
+	if (file)
+		fclose(file);
+	const char *const last = strrchr(line, ' ');
+	return last ? strtoull(last, NULL, 16) : 0;
+}
+
+/* ---- faults that are handled ---- */
+
+static bool handler_runs(const struct process *process, char *state)
+{
+	struct ky_proc_status status;
+	const struct caught *const caught = &process->caught;
+	if (!caught->tid || ky_proc_status(process->pid, caught->tid, &status) != 0)
+		return false;
+	*state = status.state;
+	return (status.blocked | ~status.caught) >> (caught->signal - 1) & 1;
+}
+
+/* Cut the frames of the handler, up to the one that the kernel made for it. */
+static void cut_handler(char *stack)
+{
+	static const char *const made[] = {"__restore_rt", "__kernel_rt_sigreturn"};
+	for (char *line = stack; *line; line += strspn(line, "\n")) {
+		const char *const at = line;
+		line += strcspn(line, "\n");
+		for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)
+			if (strncmp(at, made[i], strlen(made[i])) == 0 && *line) {
+				memmove(stack, line + 1, strlen(line + 1) + 1);
+				return;
+			}
+	}
+}
+
+static void send_crash(struct tracer *t, pid_t pid, pid_t tid, const struct caught *what,
+		       enum ky_crash_how how, pid_t stopped)
 {
 	struct ky_crash_message *m = &t->message;
 	*m = (struct ky_crash_message){
 		.kind = KY_CRASH_CRASHED,
 		.pid = pid,
 		.tid = tid,
-		.status = signal,
-		.time_ns = ky_os_boottime(),
+		.status = what->signal,
+		.other = (int32_t)how,
+		.address = what->address,
+		.time_ns = what->time_ns,
 	};
-	if (info->si_code > 0 && has_address(signal))
-		m->address = (uintptr_t)info->si_addr;
 	(void)ky_proc_comm(pid, tid, m->thread, sizeof(m->thread));
-	read_stack(t, pid, tid);
+	read_stack(t, pid, stopped);
+	if (how == KY_CRASH_HANDLED)
+		cut_handler(m->stack);
 	send_or_drop(t);
+}
+
+/* Report the fault, whose handler is still running in the stopped thread. */
+static void send_caught(struct tracer *t, struct process *process, pid_t stopped)
+{
+	if (process->caught.reported)
+		return;
+	process->caught.reported = process->reported = true;
+	send_crash(t, process->pid, process->caught.tid, &process->caught, KY_CRASH_HANDLED,
+		   stopped);
+}
+
+static struct caught describe(pid_t pid, pid_t tid, int signal, const siginfo_t *info)
+{
+	return (struct caught){
+		.tid = tid,
+		.signal = signal,
+		.address = info->si_code > 0 && has_address(signal) ? (uintptr_t)info->si_addr : 0,
+		.time_ns = ky_os_boottime(),
+		.ran_ns = time_on_cpu(pid, tid),
+		.pc = pc_of(pid, tid),
+	};
+}
+
+/* Remember a fault that the program will handle; not one in the handler of another. */
+static void note_caught(struct tracer *t, pid_t pid, pid_t tid, int signal, const siginfo_t *info)
+{
+	char state;
+	struct process *const process = make(t, pid);
+	if (!process || handler_runs(process, &state))
+		return;
+	process->caught = describe(pid, tid, signal, info);
+	ptrace(PTRACE_SETOPTIONS, tid, NULL, (void *)(uintptr_t)(OPTIONS | PTRACE_O_TRACEEXIT));
+}
+
+/* Ask the thread to stop if its handler does not come back; forget it if it did. Report whether to look again soon. */
+static bool look_at_handler(struct process *process)
+{
+	struct caught *const caught = &process->caught;
+	const uint64_t ran_ns = time_on_cpu(process->pid, caught->tid) - caught->ran_ns;
+	const bool old = ky_os_boottime() - caught->time_ns >= HANDLER_SLEEPS_NS;
+	char state = 0;
+	if (!handler_runs(process, &state)) {
+		/* It may not have run since then: the signal is blocked when the handler begins. */
+		if (!state || ran_ns || (old && !caught->ran_ns))
+			caught->tid = 0;
+		return caught->tid != 0;
+	}
+	const bool sleeps = state == 'S' || state == 'D' || !caught->ran_ns;
+	if (ran_ns >= HANDLER_RAN_NS || (old && sleeps))
+		caught->asked = ptrace(PTRACE_INTERRUPT, caught->tid, NULL, NULL) == 0;
+	return !caught->asked;
+}
+
+static bool look_at_handlers(struct tracer *t)
+{
+	bool again = false;
+	for (uint32_t i = 0; i < t->count; i++) {
+		const struct caught *const caught = &t->processes[i].caught;
+		if (caught->tid && !caught->reported && !caught->asked)
+			again |= look_at_handler(&t->processes[i]);
+	}
+	return again;
+}
+
+static struct process *find_asked(struct tracer *t, pid_t tid)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->processes[i].caught.tid == tid)
+			return &t->processes[i];
+	return NULL;
+}
+
+/* The thread of a handled fault stopped, because it was asked to or because it ends. */
+static void handler_stopped(struct tracer *t, pid_t tid, bool ends)
+{
+	char state;
+	struct process *const process = find_asked(t, tid);
+	if (!process || !(ends || process->caught.asked))
+		return;
+	if (handler_runs(process, &state))
+		send_caught(t, process, tid);
+	else
+		process->caught.tid = 0;
+}
+
+/* ---- stops ---- */
+
+/* Report whether a signal that ends the process is the end of a fault that it handled. */
+static bool ends_handling(const struct process *process, pid_t tid)
+{
+	char state;
+	const struct caught *const caught = &process->caught;
+	return caught->tid &&
+	       (handler_runs(process, &state) ||
+		(tid == caught->tid && caught->pc && pc_of(process->pid, tid) == caught->pc));
+}
+
+static void take_fatal(struct tracer *t, struct process *process, pid_t tid, int signal,
+		       const siginfo_t *info)
+{
+	if (ends_handling(process, tid)) {
+		send_caught(t, process, tid);
+		return;
+	}
+	/* One that handled a fault and went on has crashed now. */
+	if (process->reported && !process->caught.reported)
+		return;
+	const struct caught fatal = describe(process->pid, tid, signal, info);
+	send_crash(t, process->pid, tid, &fatal,
+		   process->reported ? KY_CRASH_AGAIN : KY_CRASH_FATAL, tid);
+	process->reported = true;
+	process->caught = (struct caught){0};
 }
 
 /*
@@ -192,13 +395,13 @@ static enum __ptrace_request look_at_signal(struct tracer *t, pid_t tid, int sig
 	const uint64_t bit = UINT64_C(1) << (signal - 1);
 	(void)ptrace(PTRACE_GETSIGINFO, tid, NULL, &info);
 	const bool first = status.inner_tgid == 1; /* the init of its pid namespace */
+	if ((status.caught & bit) && is_fault(signal))
+		note_caught(t, status.tgid, tid, signal, &info);
 	if (((status.ignored | status.caught) & bit) || (first && info.si_code <= 0))
 		return PTRACE_CONT;
 	struct process *process = make(t, status.tgid);
-	if (process && !process->reported) {
-		process->reported = true;
-		send_crash(t, status.tgid, tid, signal, &info);
-	}
+	if (process)
+		take_fatal(t, process, tid, signal, &info);
 	if (!first)
 		return PTRACE_CONT;
 	if (process && tid == status.tgid)
@@ -231,12 +434,16 @@ static void answer(struct tracer *t, pid_t tid, int status)
 		ptrace(look_at_signal(t, tid, signal), tid, NULL, (void *)(uintptr_t)signal);
 		return;
 	case PTRACE_EVENT_STOP:
+		handler_stopped(t, tid, false);
 		ptrace(is_stop(signal) ? PTRACE_LISTEN : PTRACE_CONT, tid, NULL, NULL);
 		return;
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE:
 		take_new(t, tid);
+		break;
+	case PTRACE_EVENT_EXIT:
+		handler_stopped(t, tid, true);
 		break;
 	default:
 		break;
@@ -388,7 +595,10 @@ static void leave(struct tracer *t, pid_t pid)
 	while (!error && leave_threads(t, pid, until_ns, &error) != 0)
 		;
 	struct process *process = find(t, pid);
-	if (process && !error)
+	/* Of one that handles a fault it is remembered: it comes back, or its thread is gone at the next look. */
+	if (process && !error && process->caught.tid)
+		process->caught.asked = false;
+	else if (process && !error)
 		*process = t->processes[--t->count];
 	t->message = (struct ky_crash_message){.kind = KY_CRASH_LEFT, .pid = pid, .status = error};
 	send_or_drop(t);
@@ -440,9 +650,9 @@ _Noreturn void ky_crash_tracer(int socket)
 	struct pollfd polls[] = {
 		{.fd = socket, .events = POLLIN},
 		{.fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN}};
-	for (bool done = true; polls[1].fd >= 0;) {
+	for (bool done = true, soon = false; polls[1].fd >= 0;) {
 		struct signalfd_siginfo drop;
-		(void)poll(polls, 2, done ? -1 : 0);
+		(void)poll(polls, 2, !done ? 0 : soon ? LOOK_MS : -1);
 		/*
 		 * Read the signal first, then what it reports: a change in between is seen the next
 		 * time.
@@ -450,6 +660,7 @@ _Noreturn void ky_crash_tracer(int socket)
 		while (read(polls[1].fd, &drop, sizeof(drop)) > 0)
 			;
 		done = take_stops(&tracer);
+		soon = look_at_handlers(&tracer);
 		if (polls[0].revents && !take_message(&tracer))
 			break;
 	}

@@ -5,7 +5,7 @@
  *
  *   kymo ── ADD pid ──▶ tracer ── PTRACE_SEIZE of each thread ──▶ target
  *        ◀─ ADDED ─────        ◀─ stops: signals, new threads and children ─
- *        ◀─ CRASHED ───   unwinds the stopped thread, then lets it die
+ *        ◀─ CRASHED ───   unwinds the stopped thread, then lets it die, or its handler go on
  *        ◀─ ENDED ─────
  *        ── LEAVE pid ▶ lets go of all threads of it, until it is added again ─▶ LEFT
  *
@@ -44,6 +44,13 @@ enum ky_crash_message_kind {
 	KY_CRASH_ENDED,   /* pid, status as waitpid() has it */
 	KY_CRASH_LEAVE,   /* to the tracer: pid */
 	KY_CRASH_LEFT,    /* pid, status: 0, or -EBUSY when a thread could not be stopped for it */
+};
+
+/* What CRASHED has in other. */
+enum ky_crash_how {
+	KY_CRASH_FATAL,
+	KY_CRASH_HANDLED, /* the program's own handler has it, and does not come back */
+	KY_CRASH_AGAIN,   /* fatal, after one that was handled in the end */
 };
 
 struct ky_crash_message {

@@ -235,7 +235,7 @@ static void fire_crash(struct ky_crash_watch *w, const struct ky_crash_message *
 	struct watched *process = find(w, m->pid);
 	if (!process)
 		process = make(w, m->pid); /* a child that was not added */
-	if (process && process->reported)
+	if (process && process->reported && m->other != KY_CRASH_AGAIN)
 		return;
 	if (process)
 		process->reported = true;
@@ -245,8 +245,11 @@ static void fire_crash(struct ky_crash_watch *w, const struct ky_crash_message *
 		used += snprintf(reason + used, sizeof(reason) - (size_t)used, " (%.19s)",
 				 m->thread);
 	if (m->address)
-		snprintf(reason + used, sizeof(reason) - (size_t)used, " at address 0x%llx",
-			 (unsigned long long)m->address);
+		used += snprintf(reason + used, sizeof(reason) - (size_t)used, " at address 0x%llx",
+				 (unsigned long long)m->address);
+	if (m->other == KY_CRASH_HANDLED)
+		snprintf(reason + used, sizeof(reason) - (size_t)used,
+			 ", before the program's own handler");
 	fire(w, m, reason);
 }
 

@@ -6,6 +6,7 @@
  * A process of kymo's own (crash_tracer.h) traces the targets with ptrace (PTRACE_SEIZE, which does
  * not stop them), and their children and threads to come: a signal that will end the process (its
  * action is the default one) stops the thread before it dies, and its stack is read by elfutils.
+ * A fault that the program handles itself is a crash when its handler does not come back, and then it is reported as of the fault.
  * All other signals are passed on at once. A process that is traced already (a debugger, strace),
  * or that this user may not trace, is watched by its pidfd alone: then the signal is reported where
  * the kernel reports it, without a stack. SIGKILL never has a stack; the kernel's count of such

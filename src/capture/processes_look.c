@@ -253,7 +253,7 @@ static void scan_new(struct ky_process_list *p)
 	p->newest = newest;
 	if (!newest || newest == before || !before)
 		return;
-	/* Numbers go up, and begin anew when there are no more. */
+	/* Numbers go up, and begin again when there are no more. */
 	if (newest > before && newest - before <= NUMBERS_MAX)
 		take_numbers(p, before + 1, newest);
 	else

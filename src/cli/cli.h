@@ -95,6 +95,8 @@ void ky_cli_table_print(struct ky_cli_table **table, FILE *to);
 
 /* Print text of a trace on one line: replace what would move the cursor or is not UTF-8. */
 void ky_cli_text(FILE *to, const char *text, size_t bytes);
+/* Print the stacks of a capture's snapshots: where the program crashed. all: not only the first. */
+void ky_cli_stacks(const struct ky_trace *trace, bool all);
 /* Write a cell of a CSV file (RFC 4180), with quotes where they are needed or wanted; to a terminal, as ky_cli_text(). */
 void ky_cli_csv(FILE *to, const char *text, size_t bytes, bool quoted);
 /* Return a path as ky_cli_text() would print it; up to four are valid at a time. */

@@ -337,6 +337,7 @@ static void print_capture(const struct ky_trace *trace, bool all)
 	print_lines(trace, "capture_source", "sources", all);
 	print_lines(trace, "capture_note", "notes", all);
 	print_snapshots(trace, all);
+	ky_cli_stacks(trace, all);
 }
 
 /* ---- counts ---- */

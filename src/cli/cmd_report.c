@@ -80,6 +80,8 @@ static int print(const struct options *options, const char *path)
 		ky_cli_error("%s: not enough memory to summarize it", path);
 		return KY_EXIT_FAILED;
 	}
+	if (report->output == KY_REPORT_TEXT)
+		ky_cli_stacks(trace, false);
 	return KY_EXIT_DONE;
 }
 

@@ -145,6 +145,17 @@ static void put_number(struct ky_json_out *json, const struct ky_trace *trace, u
 		ky_json_out_int(json, key, number);
 }
 
+static void json_stack(struct ky_json_out *json, const char *stack)
+{
+	struct ky_snapshot_frame frame;
+	if (!stack)
+		return;
+	ky_json_out_begin(json, "stack", '[');
+	while (ky_snapshot_frame(&stack, &frame))
+		ky_json_out_string(json, NULL, frame.line, frame.line_bytes);
+	ky_json_out_end(json, ']');
+}
+
 static void json_capture(struct ky_json_out *json, const struct ky_trace *trace)
 {
 	static const char *const numbers[] = {"pid", "tid", "from", "to"};
@@ -157,6 +168,7 @@ static void json_capture(struct ky_json_out *json, const struct ky_trace *trace)
 		ky_json_out_text(json, "trigger", ky_snapshot_text(trace, i, "trigger"));
 		for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++)
 			put_number(json, trace, i, numbers[n]);
+		json_stack(json, ky_snapshot_text(trace, i, "stack"));
 		ky_json_out_end(json, '}');
 	}
 	ky_json_out_end(json, ']');

@@ -39,6 +39,12 @@ static bool is_snapshot(const struct ky_trace *trace, uint32_t slice)
 	       find_arg(trace, slice, "trigger") != KY_NONE;
 }
 
+bool ky_snapshot_is(const struct ky_trace *trace, uint32_t slice)
+{
+	const uint32_t category = ky_strings_find(&trace->strings, "kymo", 4);
+	return category && trace->slices.category[slice] == category && is_snapshot(trace, slice);
+}
+
 uint32_t ky_snapshot_next(const struct ky_trace *trace, uint32_t slice)
 {
 	const uint32_t category = ky_strings_find(&trace->strings, "kymo", 4);
@@ -65,4 +71,40 @@ int64_t ky_snapshot_number(const struct ky_trace *trace, uint32_t slice, const c
 	const bool is_number = arg != KY_NONE && (trace->args.type[arg] == KY_ARG_INT ||
 						  trace->args.type[arg] == KY_ARG_UINT);
 	return is_number ? (int64_t)trace->args.value[arg] : -1;
+}
+
+/* "http.c:112", "http.c:31, inlined" or "libc.so.6" */
+static void take_place(struct ky_snapshot_frame *frame, const char *text, size_t bytes)
+{
+	const char *const end = text + bytes;
+	const char *colon = NULL;
+	for (const char *at = text; at + 1 < end; at++)
+		if (*at == ':' && at[1] >= '0' && at[1] <= '9')
+			colon = at;
+	if (!colon) {
+		frame->module = text;
+		frame->module_bytes = bytes;
+		return;
+	}
+	frame->file = text;
+	frame->file_bytes = (size_t)(colon - text);
+	for (const char *at = colon + 1; at < end && *at >= '0' && *at <= '9'; at++)
+		frame->number = frame->number * 10 + (uint32_t)(*at - '0');
+}
+
+bool ky_snapshot_frame(const char **stack, struct ky_snapshot_frame *frame)
+{
+	const char *const line = *stack + strspn(*stack, "\n");
+	const size_t bytes = strcspn(line, "\n");
+	*frame = (struct ky_snapshot_frame){
+		.line = line, .line_bytes = bytes, .name = line, .name_bytes = bytes};
+	*stack = line + bytes;
+	for (size_t at = bytes; at > 1 && line[bytes - 1] == ')' && !frame->file && !frame->module;
+	     at--) {
+		if (line[at - 1] != '(' || line[at - 2] != ' ')
+			continue;
+		frame->name_bytes = at - 2;
+		take_place(frame, line + at, bytes - at - 1);
+	}
+	return bytes != 0;
 }

@@ -10,6 +10,7 @@
 #include "model/index.h"
 #include "model/quantity.h"
 #include "query/filter.h"
+#include "query/snapshot.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -187,6 +188,21 @@ static void add_frame(struct ky_json_out *json, const struct ky_trace *trace, ui
 	ky_json_out_end(json, '}');
 }
 
+/* The frames of a snapshot's stack, which is a text. */
+static void add_text_stack(struct ky_json_out *json, const char *stack)
+{
+	struct ky_snapshot_frame frame;
+	while (ky_snapshot_frame(&stack, &frame)) {
+		ky_json_out_begin(json, NULL, '{');
+		ky_json_out_string(json, "name", frame.name, frame.name_bytes);
+		ky_json_out_string(json, "file", frame.file ? frame.file : "", frame.file_bytes);
+		ky_json_out_uint(json, "line", frame.number);
+		ky_json_out_string(json, "module", frame.module ? frame.module : "",
+				   frame.module_bytes);
+		ky_json_out_end(json, '}');
+	}
+}
+
 static void add_stack(struct ky_json_out *json, const struct ky_view *view, enum ky_view_kind kind,
 		      uint32_t id)
 {
@@ -199,6 +215,11 @@ static void add_stack(struct ky_json_out *json, const struct ky_view *view, enum
 		add_frame(json, trace, sites->frame[site]);
 		site = up < site ? up : KY_NONE;
 	}
+	const char *const text = kind == KY_VIEW_SLICES && ky_snapshot_is(trace, id)
+					 ? ky_snapshot_text(trace, id, "stack")
+					 : NULL;
+	if (text)
+		add_text_stack(json, text);
 	ky_json_out_end(json, ']');
 }
 

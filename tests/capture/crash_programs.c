@@ -112,6 +112,38 @@ static int run_handles(void)
 	return 7;
 }
 
+static volatile bool quick; /* the handler makes its report at once */
+
+/* What servers do: they report, which takes long, and then die of the same signal. */
+static void report_and_die(int signal)
+{
+	say(signal);
+	if (!quick)
+		wait_for_go();
+	const struct sigaction usual = {.sa_handler = SIG_DFL};
+	sigaction(signal, &usual, NULL);
+	raise(signal);
+}
+
+static void report_and_exit(int signal)
+{
+	say(signal);
+	_exit(7);
+}
+
+/* how: "waits" in the handler, is "quick", or "exits". */
+static int run_reports(const char *how)
+{
+	quick = strcmp(how, "quick") == 0;
+	const struct sigaction action = {.sa_handler = strcmp(how, "exits") == 0 ? report_and_exit
+										 : report_and_die};
+	sigaction(SIGSEGV, &action, NULL);
+	say(own_tid());
+	wait_for_go();
+	crash_caller();
+	return 5;
+}
+
 static _Atomic int signals_seen;
 
 static void count_signal(int signal, siginfo_t *info, void *context)
@@ -266,6 +298,8 @@ int crash_program(int argc, char **argv)
 		return run_wait();
 	if (strcmp(name, "handles") == 0)
 		return run_handles();
+	if (strcmp(name, "reports") == 0)
+		return run_reports(argc > 2 ? argv[2] : "");
 	if (strcmp(name, "signals") == 0)
 		return run_signals(count);
 	if (strcmp(name, "threads") == 0)

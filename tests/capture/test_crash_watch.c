@@ -267,6 +267,65 @@ static void a_fault_that_the_program_handles_is_no_crash(void **state)
 	ky_crash_watch_close(&watch);
 }
 
+/* It fires while the handler is still at work; then the handler goes on, and the end is the same crash. */
+static void told_before_its_handler(const char *how)
+{
+	static struct seen seen;
+	struct program p;
+	int32_t said;
+	struct ky_crash_watch *watch = open_watch(&seen);
+	start(&p, "reports", how);
+	add(watch, p.pid);
+	go(&p);
+	assert_int_equal(read(p.out, &said, sizeof(said)), sizeof(said));
+	wait_fired(watch, &seen);
+	assert_int_equal(waitpid(p.pid, NULL, WNOHANG), 0);
+	assert_int_equal(seen.signal, SIGSEGV);
+	assert_int_equal(seen.address, 0x10);
+	assert_non_null(strstr(seen.reason, "before the program's own handler"));
+	assert_null(strstr(seen.stack, "report_and_die"));
+	assert_non_null(strstr(seen.stack, "\nserver::explode"));
+	go(&p);
+	const int status = end_of(&p);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	take_reports(watch, p.pid);
+	ky_crash_watch_ended(watch, p.pid, status);
+	assert_int_equal(seen.count, 1);
+	ky_crash_watch_close(&watch);
+}
+
+static void a_fault_is_told_before_the_programs_own_handler(void **state)
+{
+	(void)state;
+	told_before_its_handler("waits");
+	told_before_its_handler("once");
+}
+
+/* Its handler is done before anyone could look: its end tells that it was none that came back. */
+static void a_quick_handler_does_not_hide_the_fault(void **state)
+{
+	(void)state;
+	static const char *const ways[] = {"quick", "exits"};
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		static struct seen seen;
+		struct program p;
+		struct ky_crash_watch *watch = open_watch(&seen);
+		start(&p, "reports", ways[i]);
+		add(watch, p.pid);
+		go(&p);
+		wait_fired(watch, &seen);
+		const int status = end_of(&p);
+		assert_int_equal(status, i == 0 ? SIGSEGV : 7 << 8);
+		take_reports(watch, p.pid);
+		ky_crash_watch_ended(watch, p.pid, status);
+		assert_int_equal(seen.count, 1);
+		assert_int_equal(seen.signal, SIGSEGV);
+		assert_int_equal(seen.address, 0x10);
+		assert_non_null(strstr(seen.stack, "\nserver::explode"));
+		ky_crash_watch_close(&watch);
+	}
+}
+
 static void stopping_and_going_on_work_as_ever(void **state)
 {
 	(void)state;
@@ -690,6 +749,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_kill_is_told_without_a_stack),
 		cmocka_unit_test(being_asked_to_end_is_no_crash),
 		cmocka_unit_test(a_fault_that_the_program_handles_is_no_crash),
+		cmocka_unit_test(a_fault_is_told_before_the_programs_own_handler),
+		cmocka_unit_test(a_quick_handler_does_not_hide_the_fault),
 		cmocka_unit_test(stopping_and_going_on_work_as_ever),
 		cmocka_unit_test(signals_come_through_unchanged),
 		cmocka_unit_test(five_hundred_threads_are_watched),

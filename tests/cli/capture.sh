@@ -462,6 +462,21 @@ run run --trigger crash --before 60s -o crash.kymo -- "$target_program" crash
 [ $code -eq 139 ] && has crash.kymo "slice where name = 'last words'" && "$kymo" info crash.kymo | grep -q 'crash .*SIGSEGV'
 report "crash: the last events and the signal" $?
 
+"$kymo" info crash.kymo >out && grep -q '^  store (capture_target.c:[0-9]*)' out && "$kymo" report crash.kymo >out &&
+	grep -q '^  store (capture_target.c:[0-9]*)' out && "$kymo" info --json crash.kymo >out &&
+	grep -q '"stack":.*\["store (capture_target.c:[0-9]*)"' <(tr -d '\n ' <out | sed 's/store(/store (/')
+report "crash: the stack is in info and report" $?
+
+# The handler never ends by itself: the snapshot must not wait for it.
+start_kymo run --trigger crash --before 60s -o handled.kymo -- "$target_program" report
+wait_for has handled.kymo "slice where name like '%own handler'"
+has handled.kymo "slice where name = 'last words'" && "$kymo" info handled.kymo 2>/dev/null | grep -q '^  store (capture_target.c'
+fine=$?
+kill -TERM "$capture"
+end_kymo
+[ $code -eq 139 ] && [ $fine -eq 0 ] && [ "$(count handled.kymo "slice where category = 'kymo'")" = 1 ]
+report "crash: before the program's own handler" $?
+
 for engine in uprobe breakpoint; do
 	run run --probe $engine --trigger symbol:target_function --snapshots 3 --before 60s -o symbol.kymo -- \
 		"$target_program" call

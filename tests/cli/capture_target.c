@@ -10,6 +10,7 @@
  *	capture_target api          a mark, an event before it and one behind it, kymo_snapshot()
  *	capture_target hang         a span that does not end until SIGTERM
  *	capture_target crash        dies of SIGSEGV, deep in functions
+ *	capture_target report       the same, after its own handler has recorded until SIGTERM
  *	capture_target call         calls a function again and again
  *	capture_target beat         a beat every 2 ms, which fails for 150 ms in between
  *	capture_target rise         a counter that rises from 0 to 150, one every 2 ms
@@ -157,6 +158,23 @@ static int crash(void)
 	return 0;
 }
 
+static void report_crash(int number)
+{
+	while (!ended) {
+		KYMO_INSTANT("target", "report");
+		pause_ms(1);
+	}
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static int report(void)
+{
+	signal(SIGTERM, on_end);
+	signal(SIGSEGV, report_crash);
+	return crash();
+}
+
 __attribute__((noinline, used, visibility("default"))) void target_function(long first, long second)
 {
 	KYMO_INSTANT("target", "called", "first", first, "second", second);
@@ -207,6 +225,8 @@ int main(int argc, char **argv)
 		return hang();
 	if (strcmp(what, "crash") == 0)
 		return crash();
+	if (strcmp(what, "report") == 0)
+		return report();
 	if (strcmp(what, "call") == 0)
 		return call();
 	if (strcmp(what, "beat") == 0)

@@ -243,6 +243,9 @@ static struct ky_trace *full_trace(void)
 	const uint32_t snapshots = ky_track_global(trace, ky_string_z(trace, "snapshots"));
 	ky_args_begin(trace);
 	ky_arg_string(trace, ky_string_z(trace, "trigger"), ky_string_z(trace, "slow > 1ms"));
+	ky_arg_string(trace, ky_string_z(trace, "stack"),
+		      ky_string_z(trace, "store (a.c:31, inlined)\nf(int (*)(int)) (a.c:7)\n"
+					 "0x7f31c2029d90 (libc.so.6)\n"));
 	ky_put_instant(trace, 1500, snapshots, ky_string_z(trace, "kymo"),
 		       ky_string_z(trace, "too slow"), ky_args_end(trace));
 	ky_put_lost(trace, 1600, thread, KY_NONE, 42, KY_LOSS_RING);
@@ -275,6 +278,13 @@ static void what_surrounds_events_is_told(void **state)
 	reply_free(&reply);
 	ask_event(&asking, "slices", 0, &reply);
 	reply_text_is(&reply, "wall", "2023-11-14T22:13:20.000000501Z");
+	assert_int_equal(reply_length(&reply, "stack"), 3);
+	reply_text_is(&reply, "stack.0.name", "store");
+	reply_text_is(&reply, "stack.0.file", "a.c");
+	assert_int_equal(reply_int(&reply, "stack.0.line"), 31);
+	reply_text_is(&reply, "stack.1.name", "f(int (*)(int))");
+	reply_text_is(&reply, "stack.2.name", "0x7f31c2029d90");
+	reply_text_is(&reply, "stack.2.module", "libc.so.6");
 	reply_free(&reply);
 	ask_event(&asking, "loss", 0, &reply);
 	reply_text_is(&reply, "name", "ring overwritten");

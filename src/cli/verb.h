@@ -113,6 +113,7 @@ struct ky_verb {
 	X("look at a trace", info)                                                                 \
 	X("look at a trace", report)                                                               \
 	X("look at a trace", hist)                                                                 \
+	X("look at a trace", sched)                                                                \
 	X("look at a trace", query)                                                                \
 	X("convert", convert)                                                                      \
 	X("convert", merge)                                                                        \

@@ -28,7 +28,7 @@ static double cpu_s(const struct rusage *usage)
 
 static bool run(struct ky_sql *sql, const char *text)
 {
-	char message[KY_SQL_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct sqlite3_stmt *stmt;
 	int result;
 	if (ky_sql_prepare(sql, text, &text, &stmt, message) != 0)
@@ -54,7 +54,7 @@ static double query(struct ky_trace *trace)
 
 int main(int argc, char **argv)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	struct rusage usage;
 	if (argc != 2)

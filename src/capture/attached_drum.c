@@ -16,7 +16,7 @@
  */
 #include "capture/attached_drum.h"
 
-#include "capture/fail.h"
+#include "base/fail.h"
 #include "core/losses.h"
 #include "process/drum_find.h"
 #include "process/proc.h"
@@ -228,13 +228,12 @@ static int open_stream(struct ky_attached_drum *d, struct ky_stream *stream, con
 	const int error =
 		ky_stream_open(stream, d->map.base, d->map.bytes, globs, newest, 0, &what);
 	if (error)
-		return ky_capture_fail(message, error, "%s: %s; %s", d->name, what,
-				       error == -ENOTSUP
-					       ? "use the kymo that belongs to the program"
-					       : "expected the buffer of a kymo program");
+		return ky_fail(message, error, "%s: %s; %s", d->name, what,
+			       error == -ENOTSUP ? "use the kymo that belongs to the program"
+						 : "expected the buffer of a kymo program");
 	stream->sites.several = d->made;
 	if (ky_drum_clock_begin(&stream->clock, &stream->view, d->ours) != 0)
-		return ky_capture_fail(message, -ENOMEM, "%s: not enough memory", d->name);
+		return ky_fail(message, -ENOMEM, "%s: not enough memory", d->name);
 	return 0;
 }
 
@@ -246,17 +245,17 @@ static int check_header(struct ky_attached_drum *d, const struct ky_drum_clocks 
 	const char *what = "";
 	const int error = ky_drum_view_open(&view, d->map.base, d->map.bytes, &what);
 	if (error)
-		return ky_capture_fail(message, error,
-				       "%s: byte %llu: %s; expected the buffer of a "
-				       "program with this version of kymo",
-				       d->name, (unsigned long long)view.bad_at, what);
+		return ky_fail(message, error,
+			       "%s: byte %llu: %s; expected the buffer of a "
+			       "program with this version of kymo",
+			       d->name, (unsigned long long)view.bad_at, what);
 	d->made_ns = view.header.made_boottime_ns;
 	d->image = view.header.image;
 	d->layer =
 		view.header.layer <= KY_DRUM_SWITCHES ? (uint32_t)view.header.layer : KY_DRUM_OWN;
 	d->ours = ky_drum_clocks_of(clocks, view.header.tick_source);
 	if (!d->ours)
-		return ky_capture_fail(
+		return ky_fail(
 			message, -ENOTSUP,
 			"%s: unknown clock (%u): expected the buffer of a process on this machine",
 			d->name, view.header.tick_source);
@@ -313,7 +312,7 @@ static void switch_on(struct ky_attached_drum *d, char *message)
 
 void ky_attached_drum_tidy(struct ky_attached_drum *d)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const struct ky_drum_view *view = &d->pieces.view;
 	if (d->layer == KY_DRUM_OWN && ky_recorder_slot_left(view->live, &d->own) &&
 	    (d->map.writable || ky_drum_map_write(&d->map, view, d->name, message) == 0))
@@ -321,7 +320,7 @@ void ky_attached_drum_tidy(struct ky_attached_drum *d)
 }
 
 int ky_attached_drum_edit_own(struct ky_attached_drum *d, const char *categories, bool on,
-			      char message[KY_CAPTURE_MESSAGE_BYTES])
+			      char message[KY_MESSAGE_BYTES])
 {
 	const struct ky_drum_view *view = &d->pieces.view;
 	const int error = d->map.writable ? 0 : ky_drum_map_write(&d->map, view, d->name, message);
@@ -348,12 +347,12 @@ int ky_attached_drum_open(struct ky_attached_drum **out, int fd, pid_t pid, bool
 			  const struct ky_drums_options *options,
 			  const struct ky_drum_clocks *clocks,
 			  const struct ky_recorder_slot_owner *own, uint64_t since_ns,
-			  char message[KY_CAPTURE_MESSAGE_BYTES])
+			  char message[KY_MESSAGE_BYTES])
 {
 	struct ky_attached_drum *d = calloc(1, sizeof(*d));
 	*out = NULL;
 	if (!d)
-		return ky_capture_fail(message, -ENOMEM, "process %d: not enough memory", (int)pid);
+		return ky_fail(message, -ENOMEM, "process %d: not enough memory", (int)pid);
 	d->options = options;
 	d->pid = pid;
 	d->made = made;

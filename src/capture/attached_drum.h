@@ -66,7 +66,7 @@ int ky_attached_drum_open(struct ky_attached_drum **drum, int fd, pid_t pid, boo
 			  const struct ky_drums_options *options,
 			  const struct ky_drum_clocks *clocks,
 			  const struct ky_recorder_slot_owner *own, uint64_t since_ns,
-			  char message[KY_CAPTURE_MESSAGE_BYTES]);
+			  char message[KY_MESSAGE_BYTES]);
 /* Give back the slot and end the drum in the bundle. */
 void ky_attached_drum_close(struct ky_attached_drum **drum);
 
@@ -84,7 +84,7 @@ uint64_t ky_attached_drum_mark(struct ky_attached_drum *drum);
 
 /* Switch categories on or off in the process's own list. Return 0, or -errno with a message. */
 int ky_attached_drum_edit_own(struct ky_attached_drum *drum, const char *categories, bool on,
-			      char message[KY_CAPTURE_MESSAGE_BYTES]);
+			      char message[KY_MESSAGE_BYTES]);
 /* Switch off what recorders that are gone left on, as far as this process may. */
 void ky_attached_drum_tidy(struct ky_attached_drum *drum);
 

@@ -14,7 +14,7 @@
 #include "capture/bundle_part.h"
 
 #include "base/array.h"
-#include "capture/fail.h"
+#include "base/fail.h"
 #include "formats/compress.h"
 #include "sink/path.h"
 
@@ -372,7 +372,7 @@ static const char *remedy(int error)
 }
 
 int ky_bundle_open(struct ky_bundle **out, const struct ky_bundle_options *options,
-		   char message[KY_CAPTURE_MESSAGE_BYTES])
+		   char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;
 	struct ky_bundle *bundle = calloc(1, sizeof(*bundle));
@@ -385,9 +385,9 @@ int ky_bundle_open(struct ky_bundle **out, const struct ky_bundle_options *optio
 	if (error) {
 		if (bundle)
 			free_bundle(bundle);
-		return ky_capture_fail(message, error, "cannot write %s: %s; %s",
-				       options->path ? options->path : "the output",
-				       strerror(-error), remedy(error));
+		return ky_fail(message, error, "cannot write %s: %s; %s",
+			       options->path ? options->path : "the output", strerror(-error),
+			       remedy(error));
 	}
 	*out = bundle;
 	return 0;

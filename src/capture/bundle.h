@@ -20,7 +20,7 @@
 #ifndef KY_CAPTURE_BUNDLE_H
 #define KY_CAPTURE_BUNDLE_H
 
-#include "capture/fail.h"
+#include "base/fail.h"
 #include "core/ring_read.h"
 #include "core/sites.h"
 #include "formats/format.h"
@@ -37,7 +37,7 @@ struct ky_bundle_options {
 
 /* Return 0, or -errno and one line with the path and the remedy. */
 int ky_bundle_open(struct ky_bundle **bundle, const struct ky_bundle_options *options,
-		   char message[KY_CAPTURE_MESSAGE_BYTES]);
+		   char message[KY_MESSAGE_BYTES]);
 /*
  * Finish all parts and the file, and set the pointer to NULL. Return the first error of all. NULL
  * is allowed.

@@ -14,7 +14,7 @@
  */
 #include "capture/source.h"
 
-#include "capture/fail.h"
+#include "base/fail.h"
 #include "os/os.h"
 #include "sink/path.h"
 
@@ -33,14 +33,14 @@
 
 /* ---- the file ---- */
 
-static int cannot_write(const char *path, int error, char message[KY_CAPTURE_MESSAGE_BYTES])
+static int cannot_write(const char *path, int error, char message[KY_MESSAGE_BYTES])
 {
-	return ky_capture_fail(message, -error, "cannot write %s: %s; choose another file with -o",
-			       path, strerror(error));
+	return ky_fail(message, -error, "cannot write %s: %s; choose another file with -o", path,
+		       strerror(error));
 }
 
 int ky_capture_output_open(struct ky_capture_output *output, const char *path, bool keep_old,
-			   char message[KY_CAPTURE_MESSAGE_BYTES])
+			   char message[KY_MESSAGE_BYTES])
 {
 	*output = (struct ky_capture_output){.fd = -1, .file = {.fd = -1, .place.dir = -1}};
 	if (ky_path_rotates(path)) {
@@ -60,7 +60,7 @@ int ky_capture_output_open(struct ky_capture_output *output, const char *path, b
 	return 0;
 }
 
-int ky_capture_output_keep(struct ky_capture_output *output, char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_capture_output_keep(struct ky_capture_output *output, char message[KY_MESSAGE_BYTES])
 {
 	const char *what = NULL;
 	if (output->kept)
@@ -68,9 +68,9 @@ int ky_capture_output_keep(struct ky_capture_output *output, char message[KY_CAP
 	output->kept = true;
 	const int error = ky_file_replacer_name(&output->file, &what);
 	if (error && strcmp(what, KY_FILE_KEEP) == 0)
-		return ky_capture_fail(message, error,
-				       "cannot keep %s as %s.old: %s; choose another file with -o",
-				       output->path, output->path, strerror(-error));
+		return ky_fail(message, error,
+			       "cannot keep %s as %s.old: %s; choose another file with -o",
+			       output->path, output->path, strerror(-error));
 	return error ? cannot_write(output->path, -error, message) : 0;
 }
 
@@ -90,10 +90,10 @@ static int find_program(struct ky_capture *capture)
 	const int error = ky_child_find(command[0], capture->program, sizeof(capture->program));
 	capture->facts->exec_failed = error != 0;
 	if (error == -ENOENT && !strchr(command[0], '/'))
-		return ky_capture_fail(capture->message, error,
-				       "cannot run %s: no such program in PATH", command[0]);
-	return error ? ky_capture_fail(capture->message, error, "cannot run %s: %s", command[0],
-				       strerror(-error))
+		return ky_fail(capture->message, error, "cannot run %s: no such program in PATH",
+			       command[0]);
+	return error ? ky_fail(capture->message, error, "cannot run %s: %s", command[0],
+			       strerror(-error))
 		     : 0;
 }
 
@@ -209,7 +209,7 @@ static bool ended_early(struct ky_capture *capture, int error, const char *messa
 
 static int start_program(struct ky_capture *capture)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	if (ky_processes_add(capture->processes, capture->child.pid, message))
 		ky_source_note(capture, "the program's children are not followed: %s", message);
 	int error = hold_program(capture);
@@ -223,7 +223,7 @@ static int start_program(struct ky_capture *capture)
 	error = ky_source_add_all(capture, capture->child.pid, KY_SOURCE_PROGRAM, message);
 	if (error && !ended_early(capture, error, message)) {
 		ky_child_end(&capture->child);
-		return ky_capture_fail(capture->message, error, "%s", message);
+		return ky_fail(capture->message, error, "%s", message);
 	}
 	capture->facts->started = true;
 	capture->facts->given = 1;
@@ -234,7 +234,7 @@ static int start_program(struct ky_capture *capture)
 static int start_given(struct ky_capture *capture)
 {
 	const struct ky_capture_options *const o = capture->options;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	int error = 0;
 	for (uint32_t i = 0; i < o->pids_count; i++) {
 		int refused = ky_processes_add(capture->processes, o->pids[i], message);
@@ -251,10 +251,9 @@ static int start_given(struct ky_capture *capture)
 	if (capture->facts->given || !o->pids_count)
 		return 0;
 	if (o->pids_count > 1)
-		return ky_capture_fail(capture->message, error,
-				       "none of the %" PRIu32 " processes can be recorded",
-				       o->pids_count);
-	return ky_capture_fail(capture->message, error, "%s", message);
+		return ky_fail(capture->message, error,
+			       "none of the %" PRIu32 " processes can be recorded", o->pids_count);
+	return ky_fail(capture->message, error, "%s", message);
 }
 
 static int start(struct ky_capture *capture)
@@ -410,7 +409,7 @@ static int write_failed(struct ky_capture *capture, int error)
 {
 	if (error == -EPIPE && !capture->options->path)
 		return 0;
-	return ky_capture_fail(
+	return ky_fail(
 		capture->message, error, "cannot write %s: %s; the file is valid up to there",
 		capture->facts->path[0] ? capture->facts->path : "the capture", strerror(-error));
 }
@@ -460,7 +459,7 @@ static void wait_for_program(struct ky_capture *capture)
 }
 
 int ky_capture(const struct ky_capture_options *options, struct ky_capture_facts *facts,
-	       char message[KY_CAPTURE_MESSAGE_BYTES])
+	       char message[KY_MESSAGE_BYTES])
 {
 	struct ky_capture capture = {.options = options, .facts = facts, .message = message};
 	*facts = (struct ky_capture_facts){.status = -1};
@@ -487,7 +486,6 @@ int ky_capture(const struct ky_capture_options *options, struct ky_capture_facts
 	ky_child_close(&capture.child);
 	ky_signals_close(&capture.signals);
 	if (capture.error && !message[0])
-		ky_capture_fail(message, capture.error, "the capture failed: %s",
-				strerror(-capture.error));
+		ky_fail(message, capture.error, "the capture failed: %s", strerror(-capture.error));
 	return capture.error;
 }

@@ -127,7 +127,7 @@ struct ky_capture_facts {
  * program that was started has ended when this returns, even if the capture failed.
  */
 int ky_capture(const struct ky_capture_options *options, struct ky_capture_facts *facts,
-	       char message[KY_CAPTURE_MESSAGE_BYTES]);
+	       char message[KY_MESSAGE_BYTES]);
 /*
  * Describe which functions were left out, by reason: "3 shorter than a jump, 1 ..."; "" when none
  * was.
@@ -152,10 +152,9 @@ struct ky_capture_output {
 
 /* Open it. keep_old: an existing file gets the name PATH.old. Return 0 or -errno, with a message. */
 int ky_capture_output_open(struct ky_capture_output *output, const char *path, bool keep_old,
-			   char message[KY_CAPTURE_MESSAGE_BYTES]);
+			   char message[KY_MESSAGE_BYTES]);
 /* Give the file its name, because there is something to keep. Only the first call has an effect. */
-int ky_capture_output_keep(struct ky_capture_output *output,
-			   char message[KY_CAPTURE_MESSAGE_BYTES]);
+int ky_capture_output_keep(struct ky_capture_output *output, char message[KY_MESSAGE_BYTES]);
 /* Close the file, and remove it if it was not kept. */
 void ky_capture_output_close(struct ky_capture_output *output);
 

@@ -5,8 +5,8 @@
  */
 #include "capture/child.h"
 
+#include "base/fail.h"
 #include "capture/capture.h"
-#include "capture/fail.h"
 #include "process/proc.h"
 
 #include <elf.h>
@@ -280,7 +280,7 @@ static void close_pipe(int ends[2])
 }
 
 int ky_child_fork(struct ky_child *child, const struct ky_child_options *options,
-		  char message[KY_CAPTURE_MESSAGE_BYTES])
+		  char message[KY_MESSAGE_BYTES])
 {
 	int go[2] = {-1, -1}, failed[2] = {-1, -1};
 	*child = (struct ky_child){.go = -1, .failed = -1};
@@ -290,8 +290,7 @@ int ky_child_fork(struct ky_child *child, const struct ky_child_options *options
 		const int error = errno;
 		close_pipe(go);
 		close_pipe(failed);
-		return ky_capture_fail(message, -error, "cannot start a process: %s",
-				       strerror(error));
+		return ky_fail(message, -error, "cannot start a process: %s", strerror(error));
 	}
 	if (pid == 0) {
 		close(go[1]);
@@ -340,7 +339,7 @@ int ky_child_hold(struct ky_child *child)
 }
 
 int ky_child_exec(struct ky_child *child, const char *word, bool hold,
-		  char message[KY_CAPTURE_MESSAGE_BYTES])
+		  char message[KY_MESSAGE_BYTES])
 {
 	int error = 0;
 	ssize_t got;
@@ -358,7 +357,7 @@ int ky_child_exec(struct ky_child *child, const char *word, bool hold,
 		wait_for(child);
 	if (got != sizeof(error) || error <= 0)
 		error = EIO;
-	return ky_capture_fail(message, -error, "cannot run %s: %s", word, strerror(error));
+	return ky_fail(message, -error, "cannot run %s: %s", word, strerror(error));
 }
 
 void ky_child_release(struct ky_child *child)

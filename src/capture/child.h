@@ -44,7 +44,7 @@ struct ky_child_options {
 int ky_child_find(const char *word, char *path, size_t room);
 
 int ky_child_fork(struct ky_child *child, const struct ky_child_options *options,
-		  char message[KY_CAPTURE_MESSAGE_BYTES]);
+		  char message[KY_MESSAGE_BYTES]);
 /* Trace the child, so that it can be held. Return 0, or -errno: it cannot be held. */
 int ky_child_hold(struct ky_child *child);
 /*
@@ -52,7 +52,7 @@ int ky_child_hold(struct ky_child *child);
  * then the child is gone. With hold it is stopped at the program's entry point, if possible.
  */
 int ky_child_exec(struct ky_child *child, const char *word, bool hold,
-		  char message[KY_CAPTURE_MESSAGE_BYTES]);
+		  char message[KY_MESSAGE_BYTES]);
 void ky_child_release(struct ky_child *child);
 /* Report whether it has ended; then its status is known. */
 bool ky_child_reap(struct ky_child *child);

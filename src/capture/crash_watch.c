@@ -12,8 +12,8 @@
 #include "capture/crash_watch.h"
 
 #include "base/array.h"
+#include "base/fail.h"
 #include "capture/crash_tracer.h"
-#include "capture/fail.h"
 #include "os/os.h"
 #include "process/proc.h"
 
@@ -362,33 +362,33 @@ static int ask_tracer(struct ky_crash_watch *w, uint32_t question, pid_t pid, in
 	return wait_for(w, question == KY_CRASH_ADD ? KY_CRASH_ADDED : KY_CRASH_LEFT, pid, other);
 }
 
-static int refuse(int error, pid_t pid, int32_t other, char message[KY_CAPTURE_MESSAGE_BYTES])
+static int refuse(int error, pid_t pid, int32_t other, char message[KY_MESSAGE_BYTES])
 {
 	switch (error) {
 	case -EBUSY:
-		return ky_capture_fail(
+		return ky_fail(
 			message, error,
 			"process %d is already traced by process %d (a debugger?): its crash will be recorded without a stack",
 			(int)pid, (int)other);
 	case -EPERM:
 	case -EACCES:
-		return ky_capture_fail(
+		return ky_fail(
 			message, -EPERM,
 			"may not trace process %d: its crash will be recorded without a stack; run kymo as root or as its user, and see "
 			"/proc/sys/kernel/yama/ptrace_scope",
 			(int)pid);
 	case -ESRCH:
 	case -ENOENT:
-		return ky_capture_fail(message, -ESRCH, "process %d is gone", (int)pid);
+		return ky_fail(message, -ESRCH, "process %d is gone", (int)pid);
 	default:
-		return ky_capture_fail(
+		return ky_fail(
 			message, error,
 			"cannot trace process %d: %s; its crash will be recorded without a stack",
 			(int)pid, strerror(-error));
 	}
 }
 
-int ky_crash_watch_add(struct ky_crash_watch *w, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_crash_watch_add(struct ky_crash_watch *w, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	int32_t other = 0;
 	struct watched *process = find(w, pid);
@@ -399,7 +399,7 @@ int ky_crash_watch_add(struct ky_crash_watch *w, pid_t pid, char message[KY_CAPT
 	if (!process)
 		process = make(w, pid);
 	if (!process)
-		return ky_capture_fail(message, -ENOMEM, "no memory to watch process %d", (int)pid);
+		return ky_fail(message, -ENOMEM, "no memory to watch process %d", (int)pid);
 	oom_begin(&process->memory, pid);
 	if (process->pidfd < 0)
 		process->pidfd = ky_proc_pidfd(pid);

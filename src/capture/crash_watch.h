@@ -43,8 +43,7 @@ void ky_crash_watch_close(struct ky_crash_watch **watch);
  * without a stack; -ESRCH when it is gone. A child of a watched process is watched already, and may
  * be added too.
  */
-int ky_crash_watch_add(struct ky_crash_watch *watch, pid_t pid,
-		       char message[KY_CAPTURE_MESSAGE_BYTES]);
+int ky_crash_watch_add(struct ky_crash_watch *watch, pid_t pid, char message[KY_MESSAGE_BYTES]);
 /*
  * Release the process, so that another may trace it, until ky_crash_watch_add(). A crash in between
  * is reported without its stack. Return true when it was traced and no longer is.

@@ -5,7 +5,7 @@
  */
 #include "capture/drum_map.h"
 
-#include "capture/fail.h"
+#include "base/fail.h"
 #include "process/drum_find.h"
 
 #include <errno.h>
@@ -147,19 +147,18 @@ static int check_file(struct ky_drum_map *map, const char *name, char *message)
 {
 	struct stat status;
 	if (fstat(map->fd, &status) != 0)
-		return ky_capture_fail(message, -errno, "%s: %s", name, strerror(errno));
+		return ky_fail(message, -errno, "%s: %s", name, strerror(errno));
 	if (!ky_drum_find_is_local(map->fd))
-		return ky_capture_fail(
+		return ky_fail(
 			message, -ENOTSUP,
 			"%s: on a FUSE file system, which could block kymo: set KYMO_DRUM_DIR to a local folder",
 			name);
 	if (!S_ISREG(status.st_mode) || status.st_size < KY_DRUM_HEADER_BYTES ||
 	    (uint64_t)status.st_size > DRUM_BYTES_MAX)
-		return ky_capture_fail(
-			message, -EINVAL,
-			"%s: %" PRId64
-			" bytes; expected a buffer: a memfd or a file of one page to 64 GiB",
-			name, (int64_t)status.st_size);
+		return ky_fail(message, -EINVAL,
+			       "%s: %" PRId64
+			       " bytes; expected a buffer: a memfd or a file of one page to 64 GiB",
+			       name, (int64_t)status.st_size);
 	const int seals = fcntl(map->fd, F_GET_SEALS);
 	map->sealed = seals >= 0 && (seals & F_SEAL_SHRINK);
 	map->device = status.st_dev;
@@ -202,27 +201,26 @@ static int map_all(struct ky_drum_map *map, const char *name, char *message)
 		close(fd);
 	errno = error;
 	if (!map->base)
-		return ky_capture_fail(message, -errno,
-				       "%s: cannot be mapped: %s; attach to fewer processes, or "
-				       "raise the limits (ulimit -v, ulimit -n)",
-				       name, strerror(errno));
+		return ky_fail(message, -errno,
+			       "%s: cannot be mapped: %s; attach to fewer processes, or "
+			       "raise the limits (ulimit -v, ulimit -n)",
+			       name, strerror(errno));
 	/* Acquire: the magic is written last. */
 	const struct ky_drum_header *header = (const void *)map->base;
 	if (__atomic_load_n(&header->magic, __ATOMIC_ACQUIRE) == 0)
-		return ky_capture_fail(message, -EAGAIN,
-				       "%s: the buffer is being created; try again in a moment",
-				       name);
+		return ky_fail(message, -EAGAIN,
+			       "%s: the buffer is being created; try again in a moment", name);
 	return 0;
 }
 
 int ky_drum_map_open(struct ky_drum_map *map, int fd, const char *name,
-		     char message[KY_CAPTURE_MESSAGE_BYTES])
+		     char message[KY_MESSAGE_BYTES])
 {
 	*map = (struct ky_drum_map){.guards = {-1, -1}};
 	map->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (map->fd < 0)
-		return ky_capture_fail(message, -errno, "%s: %s; raise the limit (ulimit -n)", name,
-				       strerror(errno));
+		return ky_fail(message, -errno, "%s: %s; raise the limit (ulimit -n)", name,
+			       strerror(errno));
 	int error = check_file(map, name, message);
 	if (error == 0)
 		error = map_all(map, name, message);
@@ -254,7 +252,7 @@ static uint64_t end_of_parts(const struct ky_drum_map *map, const struct ky_drum
 }
 
 int ky_drum_map_write(struct ky_drum_map *map, const struct ky_drum_view *view, const char *name,
-		      char message[KY_CAPTURE_MESSAGE_BYTES])
+		      char message[KY_MESSAGE_BYTES])
 {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", map->fd);
@@ -268,10 +266,10 @@ int ky_drum_map_write(struct ky_drum_map *map, const struct ky_drum_view *view, 
 		close(fd);
 	if (map->writable)
 		return 0;
-	return ky_capture_fail(message, -error,
-			       "%s: its categories cannot be switched: %s; run as the user of the "
-			       "process or as root, or start it with KYMO_CATEGORIES='*'",
-			       name, strerror(error));
+	return ky_fail(message, -error,
+		       "%s: its categories cannot be switched: %s; run as the user of the "
+		       "process or as root, or start it with KYMO_CATEGORIES='*'",
+		       name, strerror(error));
 }
 
 void ky_drum_map_close(struct ky_drum_map *map)

@@ -28,10 +28,10 @@ struct ky_drum_map {
  * message.
  */
 int ky_drum_map_open(struct ky_drum_map *map, int fd, const char *name,
-		     char message[KY_CAPTURE_MESSAGE_BYTES]);
+		     char message[KY_MESSAGE_BYTES]);
 /* Map what a recorder writes to. Return 0, or -errno with a message. */
 int ky_drum_map_write(struct ky_drum_map *map, const struct ky_drum_view *view, const char *name,
-		      char message[KY_CAPTURE_MESSAGE_BYTES]);
+		      char message[KY_MESSAGE_BYTES]);
 /*
  * Report whether any process has a writable mapping of it. If none has, none can get one any more
  * (F_SEAL_WRITE). Return false for one that cannot be sealed.

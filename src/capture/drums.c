@@ -14,8 +14,8 @@
 #include "capture/drums.h"
 
 #include "base/array.h"
+#include "base/fail.h"
 #include "capture/attached_drum.h"
-#include "capture/fail.h"
 #include "os/os.h"
 #include "process/drum_find.h"
 
@@ -304,19 +304,18 @@ static void end_replaced(struct ky_drums *drums, const struct ky_attached_drum *
 	close_ended(drums);
 }
 
-static int add(struct ky_drums *drums, int fd, pid_t pid, bool made,
-	       char message[KY_CAPTURE_MESSAGE_BYTES])
+static int add(struct ky_drums *drums, int fd, pid_t pid, bool made, char message[KY_MESSAGE_BYTES])
 {
 	struct identity identity;
 	message[0] = '\0';
 	int error = identify(fd, &identity);
 	if (error)
-		return ky_capture_fail(message, error, "process %d: its buffer cannot be read: %s",
-				       (int)pid, strerror(-error));
+		return ky_fail(message, error, "process %d: its buffer cannot be read: %s",
+			       (int)pid, strerror(-error));
 	if (is_known(drums, &identity))
 		return 1;
 	if (!KY_ARRAY_GROW(drums->open, drums->open_room, drums->open_count + 1))
-		return ky_capture_fail(message, -ENOMEM, "process %d: not enough memory", (int)pid);
+		return ky_fail(message, -ENOMEM, "process %d: not enough memory", (int)pid);
 	struct ky_attached_drum *drum;
 	error = ky_attached_drum_open(&drum, fd, pid, made, &drums->options, &drums->clocks,
 				      &drums->own, drums->opened_ns, message);
@@ -329,13 +328,12 @@ static int add(struct ky_drums *drums, int fd, pid_t pid, bool made,
 	return 0;
 }
 
-int ky_drums_add(struct ky_drums *drums, int fd, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_drums_add(struct ky_drums *drums, int fd, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	return add(drums, fd, pid, false, message);
 }
 
-int ky_drums_add_made(struct ky_drums *drums, int fd, pid_t pid,
-		      char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_drums_add_made(struct ky_drums *drums, int fd, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	return add(drums, fd, pid, true, message);
 }
@@ -358,21 +356,21 @@ static int add_found(void *context, int fd)
 	return ++search->found == DRUMS_A_PROCESS;
 }
 
-int ky_drums_add_process(struct ky_drums *drums, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_drums_add_process(struct ky_drums *drums, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	struct drum_search search = {.drums = drums, .pid = pid, .message = message};
 	message[0] = '\0';
 	const int found = ky_drum_find(pid, add_found, &search);
 	if (found == -ESRCH)
-		return ky_capture_fail(message, found, "no process with PID %d", (int)pid);
+		return ky_fail(message, found, "no process with PID %d", (int)pid);
 	if (found < 0)
-		return ky_capture_fail(
+		return ky_fail(
 			message, found,
 			"process %d: cannot look for its buffer: %s; run as the user of the "
 			"process, or as root (needed when the process changed its user or is not dumpable)",
 			(int)pid, strerror(-found));
 	if (found == 0)
-		return ky_capture_fail(
+		return ky_fail(
 			message, -ENOENT,
 			"process %d: no events: expected a program with kymo trace points, started with KYMO_CATEGORIES='*'",
 			(int)pid);
@@ -461,7 +459,7 @@ bool ky_drums_category(const struct ky_drums *drums, uint32_t index, uint32_t ca
 }
 
 int ky_drums_edit_own(struct ky_drums *drums, const char *categories, bool on,
-		      char message[KY_CAPTURE_MESSAGE_BYTES])
+		      char message[KY_MESSAGE_BYTES])
 {
 	int error = 0;
 	for (uint32_t i = 0; i < drums->open_count && !error; i++)

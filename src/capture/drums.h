@@ -59,18 +59,17 @@ void ky_drums_close(struct ky_drums **drums);
  * is still being made; or -errno with a message. When only its categories could not be switched,
  * return 0 and a message; else the message is empty.
  */
-int ky_drums_add(struct ky_drums *drums, int fd, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES]);
+int ky_drums_add(struct ky_drums *drums, int fd, pid_t pid, char message[KY_MESSAGE_BYTES]);
 /*
  * Add a drum that this kymo has made: several processes may write into it and name themselves,
  * which is not trusted in other drums.
  */
-int ky_drums_add_made(struct ky_drums *drums, int fd, pid_t pid,
-		      char message[KY_CAPTURE_MESSAGE_BYTES]);
+int ky_drums_add_made(struct ky_drums *drums, int fd, pid_t pid, char message[KY_MESSAGE_BYTES]);
 /*
  * Add all drums that a process owns, through /proc/PID/fd. Return the number added, or -errno;
  * messages as above.
  */
-int ky_drums_add_process(struct ky_drums *drums, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES]);
+int ky_drums_add_process(struct ky_drums *drums, pid_t pid, char message[KY_MESSAGE_BYTES]);
 /*
  * Handle the end of a process: read its drums to the last event, and close them when no window can
  * need them. Those that kymo made stay open as long as any process writes into them, such as
@@ -131,7 +130,7 @@ bool ky_drums_category(const struct ky_drums *drums, uint32_t index, uint32_t ca
 
 /* Switch categories (globs; NULL: all) of all open drums on or off. Return 0, or the first -errno with a message. */
 int ky_drums_edit_own(struct ky_drums *drums, const char *categories, bool on,
-		      char message[KY_CAPTURE_MESSAGE_BYTES]);
+		      char message[KY_MESSAGE_BYTES]);
 /* Switch off what recorders that are gone left on. */
 void ky_drums_tidy(struct ky_drums *drums);
 

@@ -57,15 +57,15 @@ struct available {
 	uint32_t count;
 };
 
-static int read_available(struct available *available, char message[KY_CAPTURE_MESSAGE_BYTES])
+static int read_available(struct available *available, char message[KY_MESSAGE_BYTES])
 {
 	char *rest;
 	int bytes = 0;
 	*available = (struct available){
 		.text = tracefs_instance_file_read(NULL, "available_events", &bytes)};
 	if (!available->text)
-		return ky_capture_fail(message, -EACCES,
-				       "cannot read tracefs's available_events; run as root");
+		return ky_fail(message, -EACCES,
+			       "cannot read tracefs's available_events; run as root");
 	available->list = calloc((size_t)bytes / 2 + 1, sizeof(*available->list));
 	if (!available->list)
 		return -ENOMEM;
@@ -159,9 +159,9 @@ static uint32_t unlikeness(const char *word, size_t bytes, const struct tracepoi
 }
 
 static int report_unknown(const struct available *available, const char *word, size_t bytes,
-			  char message[KY_CAPTURE_MESSAGE_BYTES])
+			  char message[KY_MESSAGE_BYTES])
 {
-	char names[KY_CAPTURE_MESSAGE_BYTES / 2] = "";
+	char names[KY_MESSAGE_BYTES / 2] = "";
 	size_t used = 0;
 	uint32_t listed = 0;
 	for (uint32_t limit = 0; limit < 8 && listed < ALIKE_MAX; limit++)
@@ -175,9 +175,9 @@ static int report_unknown(const struct available *available, const char *word, s
 			listed++;
 		}
 	if (listed)
-		return ky_capture_fail(message, -ENOENT, "no event matches \"%.*s\"; similar: %s",
-				       (int)bytes, word, names);
-	return ky_capture_fail(
+		return ky_fail(message, -ENOENT, "no event matches \"%.*s\"; similar: %s",
+			       (int)bytes, word, names);
+	return ky_fail(
 		message, -ENOENT,
 		"no event matches \"%.*s\": use sched, syscalls, print or one of tracefs's available_events",
 		(int)bytes, word);
@@ -195,7 +195,7 @@ static const char *set_of(const char *word, size_t bytes)
 
 /* Add what one word means; it has no commas. */
 static int select_word(struct ky_kernel_events *events, const struct available *available,
-		       const char *word, size_t bytes, char message[KY_CAPTURE_MESSAGE_BYTES])
+		       const char *word, size_t bytes, char message[KY_MESSAGE_BYTES])
 {
 	const char *set = set_of(word, bytes);
 	const uint32_t before = events->count;
@@ -218,13 +218,12 @@ static int select_word(struct ky_kernel_events *events, const struct available *
 		at += length + (at[length] == ',');
 	}
 	if (!found && events->count == before)
-		return ky_capture_fail(message, -ENOENT, "this kernel has none of the events of %s",
-				       set);
+		return ky_fail(message, -ENOENT, "this kernel has none of the events of %s", set);
 	return 0;
 }
 
 int ky_kernel_events_select(struct ky_kernel_events *events, const char *const *words,
-			    uint32_t count, char message[KY_CAPTURE_MESSAGE_BYTES])
+			    uint32_t count, char message[KY_MESSAGE_BYTES])
 {
 	struct available available;
 	*events = (struct ky_kernel_events){0};
@@ -237,9 +236,8 @@ int ky_kernel_events_select(struct ky_kernel_events *events, const char *const *
 			at += bytes + (at[bytes] == ',');
 		}
 	if (!error && !events->count && !events->print)
-		error = ky_capture_fail(
-			message, -EINVAL,
-			"no events named: use sched, syscalls, print or SYSTEM:EVENT");
+		error = ky_fail(message, -EINVAL,
+				"no events named: use sched, syscalls, print or SYSTEM:EVENT");
 	free_available(&available);
 	if (error)
 		ky_kernel_events_free(events);
@@ -247,9 +245,9 @@ int ky_kernel_events_select(struct ky_kernel_events *events, const char *const *
 }
 
 int ky_kernel_events_enable(struct ky_kernel_events *events, struct tracefs_instance *instance,
-			    char message[KY_CAPTURE_MESSAGE_BYTES])
+			    char message[KY_MESSAGE_BYTES])
 {
-	char why[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char why[KY_MESSAGE_BYTES] = "";
 	uint32_t on = 0;
 	int error = 0;
 	for (uint32_t i = 0; i < events->count; i++) {
@@ -261,7 +259,7 @@ int ky_kernel_events_enable(struct ky_kernel_events *events, struct tracefs_inst
 		on += !event->failed;
 		error = failed ? failed : error;
 	}
-	return on || !events->count ? 0 : ky_capture_fail(message, error, "%s", why);
+	return on || !events->count ? 0 : ky_fail(message, error, "%s", why);
 }
 
 void ky_kernel_events_free(struct ky_kernel_events *events)

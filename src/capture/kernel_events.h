@@ -3,8 +3,8 @@
 #ifndef KY_CAPTURE_KERNEL_EVENTS_H
 #define KY_CAPTURE_KERNEL_EVENTS_H
 
+#include "base/fail.h"
 #include "capture/bundle.h"
-#include "capture/fail.h"
 
 struct tracefs_instance;
 
@@ -22,10 +22,10 @@ struct ky_kernel_events {
 
 /* Find what the words mean. Return 0; -ENOENT with similar names; another -errno with a message. */
 int ky_kernel_events_select(struct ky_kernel_events *events, const char *const *words,
-			    uint32_t count, char message[KY_CAPTURE_MESSAGE_BYTES]);
+			    uint32_t count, char message[KY_MESSAGE_BYTES]);
 /* Switch them on, and mark those that fail. Fail when none works. */
 int ky_kernel_events_enable(struct ky_kernel_events *events, struct tracefs_instance *instance,
-			    char message[KY_CAPTURE_MESSAGE_BYTES]);
+			    char message[KY_MESSAGE_BYTES]);
 void ky_kernel_events_free(struct ky_kernel_events *events);
 
 /* ---- files, as records of the stream ---- */
@@ -64,7 +64,7 @@ struct ky_kernel_pages_options {
 /* Open the rings. Return 0, or -errno with a message. */
 int ky_kernel_pages_open(struct ky_kernel_pages **pages, struct tracefs_instance *instance,
 			 const struct ky_kernel_pages_options *options,
-			 char message[KY_CAPTURE_MESSAGE_BYTES]);
+			 char message[KY_MESSAGE_BYTES]);
 /* Close the rings and drop pages that wait. */
 void ky_kernel_pages_close(struct ky_kernel_pages **pages);
 int ky_kernel_pages_fd(const struct ky_kernel_pages *pages);

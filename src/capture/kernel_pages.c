@@ -361,7 +361,7 @@ static int start_timer(struct ky_kernel_pages *pages)
 
 int ky_kernel_pages_open(struct ky_kernel_pages **out, struct tracefs_instance *instance,
 			 const struct ky_kernel_pages_options *options,
-			 char message[KY_CAPTURE_MESSAGE_BYTES])
+			 char message[KY_MESSAGE_BYTES])
 {
 	struct ky_kernel_pages *pages = calloc(1, sizeof(*pages));
 	*out = NULL;
@@ -379,9 +379,9 @@ int ky_kernel_pages_open(struct ky_kernel_pages **out, struct tracefs_instance *
 		error = start_timer(pages);
 	if (error) {
 		ky_kernel_pages_close(&pages);
-		return ky_capture_fail(message, error,
-				       "cannot open the CPUs' rings in tracefs: %s; run as root",
-				       strerror(-error));
+		return ky_fail(message, error,
+			       "cannot open the CPUs' rings in tracefs: %s; run as root",
+			       strerror(-error));
 	}
 	*out = pages;
 	return 0;

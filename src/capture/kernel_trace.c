@@ -66,20 +66,20 @@ static const char *find_tracefs(void)
 	return NULL;
 }
 
-static int set_tracefs(char message[KY_CAPTURE_MESSAGE_BYTES])
+static int set_tracefs(char message[KY_MESSAGE_BYTES])
 {
 	const char *place = find_tracefs();
 	char path[PATH_MAX];
 	tracefs_set_loglevel(TEP_LOG_NONE);
 	if (!place)
-		return ky_capture_fail(
+		return ky_fail(
 			message, -ENODEV,
 			"tracefs is not mounted; mount it: sudo mount -t tracefs tracefs " PLACE);
 	snprintf(path, sizeof(path), "%s/instances", place);
 	if (access(path, W_OK | X_OK) != 0) {
 		const int error = -errno;
-		return ky_capture_fail(message, error, "cannot write to %s: %s; %s", path,
-				       strerror(-error), remedy);
+		return ky_fail(message, error, "cannot write to %s: %s; %s", path, strerror(-error),
+			       remedy);
 	}
 	snprintf(path, sizeof(path), "%s", place);
 	return tracefs_set_tracing_dir(path) == 0 ? 0 : -ENOMEM;
@@ -147,7 +147,7 @@ uint32_t ky_kernel_trace_left_over(void)
 	return each_left_over(count_one);
 }
 
-static int make_instance(struct tracefs_instance **out, char message[KY_CAPTURE_MESSAGE_BYTES])
+static int make_instance(struct tracefs_instance **out, char message[KY_MESSAGE_BYTES])
 {
 	const unsigned long long start = start_of(getpid());
 	struct tracefs_instance *instance = NULL;
@@ -169,9 +169,8 @@ static int make_instance(struct tracefs_instance **out, char message[KY_CAPTURE_
 	}
 	if (!*out) {
 		const int error = errno ? -errno : -EBUSY;
-		return ky_capture_fail(message, error,
-				       "cannot create tracefs's instances/%s: %s; %s", name,
-				       strerror(-error), remedy);
+		return ky_fail(message, error, "cannot create tracefs's instances/%s: %s; %s", name,
+			       strerror(-error), remedy);
 	}
 	return ky_kernel_trace_set(*out, "tracing_on", "0", message);
 }
@@ -186,15 +185,15 @@ static void remove_instance(struct tracefs_instance **instance)
 }
 
 int ky_kernel_trace_set(struct tracefs_instance *instance, const char *file, const char *value,
-			char message[KY_CAPTURE_MESSAGE_BYTES])
+			char message[KY_MESSAGE_BYTES])
 {
 	errno = 0;
 	if (tracefs_instance_file_write(instance, file, value) >= 0)
 		return 0;
 	const int error = errno ? -errno : -EIO;
-	return ky_capture_fail(message, error, "cannot write \"%s\" to %s: %s%s", value, file,
-			       strerror(-error),
-			       error == -ENOMEM ? "; use a smaller buffer (--kernel-buffer)" : "");
+	return ky_fail(message, error, "cannot write \"%s\" to %s: %s%s", value, file,
+		       strerror(-error),
+		       error == -ENOMEM ? "; use a smaller buffer (--kernel-buffer)" : "");
 }
 
 /*
@@ -328,7 +327,7 @@ void ky_kernel_trace_add(struct ky_kernel_trace *trace, pid_t pid)
 }
 
 static int set_pids(struct ky_kernel_trace *trace, const struct ky_kernel_trace_options *options,
-		    char message[KY_CAPTURE_MESSAGE_BYTES])
+		    char message[KY_MESSAGE_BYTES])
 {
 	if (!options->pids)
 		return 0;
@@ -345,7 +344,7 @@ static int set_pids(struct ky_kernel_trace *trace, const struct ky_kernel_trace_
 /* ---- setting up ---- */
 
 static int set_buffer(struct ky_kernel_trace *trace, const struct ky_kernel_trace_options *options,
-		      char message[KY_CAPTURE_MESSAGE_BYTES])
+		      char message[KY_MESSAGE_BYTES])
 {
 	const uint64_t bytes = options->buffer_bytes ? options->buffer_bytes : BUFFER_BYTES_DEFAULT;
 	char kilobytes[32];
@@ -361,19 +360,19 @@ static int set_buffer(struct ky_kernel_trace *trace, const struct ky_kernel_trac
 	return error;
 }
 
-static int set_print(struct ky_kernel_trace *trace, char message[KY_CAPTURE_MESSAGE_BYTES])
+static int set_print(struct ky_kernel_trace *trace, char message[KY_MESSAGE_BYTES])
 {
 	if (!trace->events.print ||
 	    ky_kernel_trace_set(trace->instance, "options/copy_trace_marker", "1", NULL) == 0)
 		return 0;
 	trace->events.print = false;
-	return ky_capture_fail(
+	return ky_fail(
 		message, trace->events.count ? 0 : -ENOTSUP,
 		"trace_marker is not recorded: this kernel has no copy_trace_marker (Linux 6.15)");
 }
 
 /* Record the rest, and report what failed in the message. */
-static void note_failed(const struct ky_kernel_trace *trace, char message[KY_CAPTURE_MESSAGE_BYTES])
+static void note_failed(const struct ky_kernel_trace *trace, char message[KY_MESSAGE_BYTES])
 {
 	const struct ky_kernel_event *first = NULL;
 	uint32_t failed = 0;
@@ -384,10 +383,9 @@ static void note_failed(const struct ky_kernel_trace *trace, char message[KY_CAP
 		failed++;
 	}
 	if (first)
-		(void)ky_capture_fail(
-			message, 0,
-			"%u of %u kernel events cannot be switched on, the first is %s:%s", failed,
-			trace->events.count, first->system, first->name);
+		(void)ky_fail(message, 0,
+			      "%u of %u kernel events cannot be switched on, the first is %s:%s",
+			      failed, trace->events.count, first->system, first->name);
 }
 
 static void write_stats(const struct ky_kernel_trace *trace)
@@ -408,7 +406,7 @@ static void restate(void *context, uint32_t part)
 }
 
 static int start(struct ky_kernel_trace *trace, const struct ky_kernel_trace_options *options,
-		 char message[KY_CAPTURE_MESSAGE_BYTES])
+		 char message[KY_MESSAGE_BYTES])
 {
 	const struct ky_kernel_pages_options pages = {
 		.stream = &trace->stream,
@@ -433,7 +431,7 @@ static int start(struct ky_kernel_trace *trace, const struct ky_kernel_trace_opt
 	trace->stream.part =
 		ky_bundle_stream(options->bundle, KY_KYMO_STREAM_FTRACE, restate, trace);
 	if (!trace->stream.part)
-		return ky_capture_fail(message, -EIO, "the output file failed");
+		return ky_fail(message, -EIO, "the output file failed");
 	error = ky_kernel_trace_set(trace->instance, "tracing_on", "1", message);
 	if (!error)
 		restate(trace, trace->stream.part);
@@ -451,17 +449,17 @@ static void free_trace(struct ky_kernel_trace *trace)
 
 int ky_kernel_trace_open(struct ky_kernel_trace **out,
 			 const struct ky_kernel_trace_options *options,
-			 char message[KY_CAPTURE_MESSAGE_BYTES])
+			 char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;
-	(void)ky_capture_fail(message, 0, "%s", "");
+	(void)ky_fail(message, 0, "%s", "");
 	int error = set_tracefs(message);
 	if (error)
 		return error;
 	(void)ky_kernel_trace_clean();
 	struct ky_kernel_trace *trace = calloc(1, sizeof(*trace));
 	if (!trace)
-		return ky_capture_fail(message, -ENOMEM, "not enough memory");
+		return ky_fail(message, -ENOMEM, "not enough memory");
 	trace->stream.bundle = options->bundle;
 	trace->flight = options->flight;
 	error = ky_kernel_events_select(&trace->events, options->events, options->events_count,

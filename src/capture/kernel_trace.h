@@ -14,8 +14,8 @@
 #ifndef KY_CAPTURE_KERNEL_TRACE_H
 #define KY_CAPTURE_KERNEL_TRACE_H
 
+#include "base/fail.h"
 #include "capture/bundle.h"
-#include "capture/fail.h"
 
 #include <sys/types.h>
 
@@ -42,7 +42,7 @@ struct ky_kernel_trace_options {
  */
 int ky_kernel_trace_open(struct ky_kernel_trace **trace,
 			 const struct ky_kernel_trace_options *options,
-			 char message[KY_CAPTURE_MESSAGE_BYTES]);
+			 char message[KY_MESSAGE_BYTES]);
 /* Take the last pages and remove the instance. */
 void ky_kernel_trace_close(struct ky_kernel_trace **trace);
 /* Add a process to those that are recorded (with pids). */
@@ -65,7 +65,7 @@ struct tracefs_instance;
 
 /* Write a value to a file of it. Return 0, or -errno with a message, which may be NULL. */
 int ky_kernel_trace_set(struct tracefs_instance *instance, const char *file, const char *value,
-			char message[KY_CAPTURE_MESSAGE_BYTES]);
+			char message[KY_MESSAGE_BYTES]);
 /* Remove the instances that killed kymos left; return how many. */
 uint32_t ky_kernel_trace_clean(void);
 /* Count them, for `kymo doctor`, which removes nothing. */

@@ -6,7 +6,7 @@
 #include "capture/probe.h"
 
 #include "base/array.h"
-#include "capture/fail.h"
+#include "base/fail.h"
 #include "capture/probe_state.h"
 #include "process/proc.h"
 #include "process/program_file.h"
@@ -118,7 +118,7 @@ static void describe_line(const struct ky_probe_line *line, const struct ky_trig
 }
 
 static int fail_place(const struct ky_probes *probes, uint32_t index, pid_t pid,
-		      char message[KY_CAPTURE_MESSAGE_BYTES])
+		      char message[KY_MESSAGE_BYTES])
 {
 	char text[384];
 	const struct ky_trigger *trigger = &probes->options.triggers[index];
@@ -126,19 +126,19 @@ static int fail_place(const struct ky_probes *probes, uint32_t index, pid_t pid,
 		describe_symbol(&probes->alike[index], pid, text, sizeof(text));
 	else
 		describe_line(&probes->lines[index], trigger, pid, text, sizeof(text));
-	return ky_capture_fail(message, -ENOENT, "--trigger %s: %s", trigger->text, text);
+	return ky_fail(message, -ENOENT, "--trigger %s: %s", trigger->text, text);
 }
 
-static int fail_nowhere(struct ky_probes *probes, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+static int fail_nowhere(struct ky_probes *probes, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	for (uint32_t i = 0; i < probes->options.count; i++)
 		if (is_probe(&probes->options.triggers[i]))
 			return fail_place(probes, i, pid, message);
-	return ky_capture_fail(message, -ENOENT, "no trigger needs a probe");
+	return ky_fail(message, -ENOENT, "no trigger needs a probe");
 }
 
 bool ky_probes_missing(const struct ky_probes *probes, uint32_t *at, pid_t pid,
-		       char message[KY_CAPTURE_MESSAGE_BYTES])
+		       char message[KY_MESSAGE_BYTES])
 {
 	while (*at < probes->options.count) {
 		const uint32_t i = (*at)++;
@@ -275,25 +275,23 @@ static int sum_up(const struct addition *add)
 		placed += add->places[i] != 0;
 		add->probes->placed[i] |= add->places[i] != 0;
 		if (add->places[i] > 1 && !add->message[0])
-			ky_capture_fail(add->message, 0,
-					"--trigger %s: %u places, all of them fire",
-					options->triggers[i].text, (unsigned)add->places[i]);
+			ky_fail(add->message, 0, "--trigger %s: %u places, all of them fire",
+				options->triggers[i].text, (unsigned)add->places[i]);
 	}
 	if (add->left_out)
-		ky_capture_fail(
-			add->message, 0,
+		ky_fail(add->message, 0,
 			"triggers: %u places have no breakpoint: the CPU has no more debug registers; as root, uprobes have no limit",
 			(unsigned)add->left_out);
 	return placed;
 }
 
-int ky_probes_add(struct ky_probes *probes, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_probes_add(struct ky_probes *probes, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_program_map map;
 	message[0] = '\0';
 	int error = ky_program_map_read(&map, pid);
 	if (error)
-		return ky_capture_fail(
+		return ky_fail(
 			message, error,
 			"triggers in process %d: /proc/%d/maps: %s; it must be running, and yours unless you are root",
 			(int)pid, (int)pid, strerror(-error));
@@ -306,8 +304,7 @@ int ky_probes_add(struct ky_probes *probes, pid_t pid, char message[KY_CAPTURE_M
 		if (!ky_program_map_is_again(&map, i))
 			error = add_mapping(&add, &map.mappings[i]);
 	if (error && !message[0])
-		ky_capture_fail(message, error, "triggers in process %d: %s", (int)pid,
-				strerror(-error));
+		ky_fail(message, error, "triggers in process %d: %s", (int)pid, strerror(-error));
 	const int placed = error ? error : sum_up(&add);
 	free(add.places);
 	ky_program_map_free(&map);
@@ -342,18 +339,17 @@ static void prepare_file(void *context, const char *path)
 		prepare->placed[trigger] = probes->placed[trigger] = true;
 	}
 	if (prepare->error && !prepare->message[0])
-		ky_capture_fail(prepare->message, prepare->error, "triggers in %s: %s", path,
-				strerror(-prepare->error));
+		ky_fail(prepare->message, prepare->error, "triggers in %s: %s", path,
+			strerror(-prepare->error));
 }
 
-int ky_probes_add_file(struct ky_probes *probes, const char *path,
-		       char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_probes_add_file(struct ky_probes *probes, const char *path, char message[KY_MESSAGE_BYTES])
 {
 	struct preparation prepare = {.probes = probes, .message = message};
 	message[0] = '\0';
 	prepare.placed = calloc(probes->options.count + 1, sizeof(*prepare.placed));
 	if (!prepare.placed)
-		return ky_capture_fail(message, -ENOMEM, "triggers in %s: out of memory", path);
+		return ky_fail(message, -ENOMEM, "triggers in %s: out of memory", path);
 	/* The program comes last: until then the loader, which is a child too, has no hits. */
 	ky_program_libraries(path, prepare_file, &prepare);
 	prepare_file(&prepare, path);

@@ -38,21 +38,20 @@ void ky_probes_close(struct ky_probes **probes);
  * was executed: what is set stays. On success the message is empty or a line to note: that a name
  * means several places, or that not all could be set.
  */
-int ky_probes_add(struct ky_probes *probes, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES]);
+int ky_probes_add(struct ky_probes *probes, pid_t pid, char message[KY_MESSAGE_BYTES]);
 /*
  * Prepare for a program that this process is about to start: set uprobes in its file and in the
  * libraries that its loader names, and report hits of this process's children. Breakpoints wait for
  * ky_probes_add(). Return how many of the triggers have a place now, which may be 0 because more
  * libraries may be loaded; or -errno with a message.
  */
-int ky_probes_add_file(struct ky_probes *probes, const char *path,
-		       char message[KY_CAPTURE_MESSAGE_BYTES]);
+int ky_probes_add_file(struct ky_probes *probes, const char *path, char message[KY_MESSAGE_BYTES]);
 /*
  * Find the next trigger, from *at on, that never had a place in any process. Return true with a
  * message like that of ky_probes_add(), and *at after it.
  */
 bool ky_probes_missing(const struct ky_probes *probes, uint32_t *at, pid_t pid,
-		       char message[KY_CAPTURE_MESSAGE_BYTES]);
+		       char message[KY_MESSAGE_BYTES]);
 int ky_probes_fd(const struct ky_probes *probes); /* to poll: a ring is half full */
 void ky_probes_round(struct ky_probes *probes);
 /* Report the last hits of a process that ended, and free what it had. Its children keep theirs. */

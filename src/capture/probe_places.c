@@ -14,7 +14,7 @@
 #include "capture/probe_state.h"
 
 #include "base/array.h"
-#include "capture/fail.h"
+#include "base/fail.h"
 #include "process/proc.h"
 #include "process/symbol_table.h"
 
@@ -323,35 +323,34 @@ static int scan(struct ky_probes *probes, struct target *target)
 }
 
 static int fail(const struct ky_probes *probes, const struct target *target, int error,
-		char message[KY_CAPTURE_MESSAGE_BYTES])
+		char message[KY_MESSAGE_BYTES])
 {
 	const char *text = probes->options.triggers[target->event.trigger].text;
 	const int pid = (int)target->pid;
 	if (error == -ESRCH)
-		return ky_capture_fail(message, error, "--trigger %s: process %d has ended", text,
-				       pid);
+		return ky_fail(message, error, "--trigger %s: process %d has ended", text, pid);
 	if (error == -ENOSPC)
-		return ky_capture_fail(
+		return ky_fail(
 			message, error,
 			"--trigger %s: no debug register of process %d is free; a CPU has four, and a debugger may use them: use fewer places, or uprobes as root",
 			text, pid);
 	if (error == -EMFILE || error == -ENFILE)
-		return ky_capture_fail(
+		return ky_fail(
 			message, error,
 			"--trigger %s: too many threads for the limit of open files: raise it (ulimit -n), or use uprobes as root",
 			text);
 	if (error == -EACCES || error == -EPERM)
-		return ky_capture_fail(
+		return ky_fail(
 			message, error,
 			"--trigger %s: a breakpoint in process %d: %s; run as root, or trace your own process with kernel.perf_event_paranoid at most 2 (it is %d)",
 			text, pid, strerror(-error),
 			ky_proc_setting("/proc/sys/kernel/perf_event_paranoid"));
-	return ky_capture_fail(message, error, "--trigger %s: a breakpoint in process %d: %s", text,
-			       pid, strerror(-error));
+	return ky_fail(message, error, "--trigger %s: a breakpoint in process %d: %s", text, pid,
+		       strerror(-error));
 }
 
 int ky_probe_breakpoint_set(struct ky_probes *probes, pid_t pid, const struct ky_probe_event *event,
-			    char message[KY_CAPTURE_MESSAGE_BYTES])
+			    char message[KY_MESSAGE_BYTES])
 {
 	struct target target = {.pid = pid, .event = *event, .first = true};
 	int found = scan(probes, &target);
@@ -392,16 +391,16 @@ int ky_probe_uprobe_type(void)
 }
 
 static int uprobe_failed(const struct ky_probes *probes, uint32_t trigger, int error,
-			 char message[KY_CAPTURE_MESSAGE_BYTES])
+			 char message[KY_MESSAGE_BYTES])
 {
-	return ky_capture_fail(
+	return ky_fail(
 		message, error,
 		"--trigger %s: cannot set a uprobe: %s; try --probe breakpoint: no root, up to four places",
 		probes->options.triggers[trigger].text, strerror(-error));
 }
 
 int ky_probe_uprobe_set(struct ky_probes *probes, struct ky_probe_file *file, int fd,
-			char message[KY_CAPTURE_MESSAGE_BYTES])
+			char message[KY_MESSAGE_BYTES])
 {
 	char path[64];
 	if (file->set)

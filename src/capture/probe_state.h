@@ -151,9 +151,9 @@ void ky_probe_rings_image_left(struct ky_probes *probes, uint64_t image);
 /* probe_places.c: set what is not set yet. Return 0, or -errno with a message. */
 int ky_probe_uprobe_type(void); /* or -errno: unavailable here or for this user */
 int ky_probe_uprobe_set(struct ky_probes *probes, struct ky_probe_file *file, int fd,
-			char message[KY_CAPTURE_MESSAGE_BYTES]);
+			char message[KY_MESSAGE_BYTES]);
 /* event has the trigger, address and image. -ENOSPC: no debug register is left. */
 int ky_probe_breakpoint_set(struct ky_probes *probes, pid_t pid, const struct ky_probe_event *event,
-			    char message[KY_CAPTURE_MESSAGE_BYTES]);
+			    char message[KY_MESSAGE_BYTES]);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "capture/fail.h"
+#include "base/fail.h"
 #include "capture/mailbox.h"
 #include "capture/process_news.h"
 #include "capture/processes_table.h"
@@ -469,21 +469,21 @@ void ky_processes_close(struct ky_process_list **processes)
 static int refuse(int error, pid_t pid, char *message)
 {
 	if (error == -ESRCH)
-		return ky_capture_fail(message, error,
-				       "no process with PID %d; "
-				       "'kymo list' shows those that trace",
-				       (int)pid);
+		return ky_fail(message, error,
+			       "no process with PID %d; "
+			       "'kymo list' shows those that trace",
+			       (int)pid);
 	if (error == -EINVAL || error == -ENOENT)
-		return ky_capture_fail(
+		return ky_fail(
 			message, -EINVAL,
 			"process %d is a thread: use the number of its process (Tgid in /proc/%d/status)",
 			(int)pid, (int)pid);
 	if (error == -EACCES || error == -EPERM)
-		return ky_capture_fail(message, error,
-				       "process %d: %s; run as the user of the process, or as root",
-				       (int)pid, strerror(-error));
-	return ky_capture_fail(message, error, "process %d cannot be followed: %s", (int)pid,
-			       strerror(-error));
+		return ky_fail(message, error,
+			       "process %d: %s; run as the user of the process, or as root",
+			       (int)pid, strerror(-error));
+	return ky_fail(message, error, "process %d cannot be followed: %s", (int)pid,
+		       strerror(-error));
 }
 
 /* Whether it may be looked into at all. */
@@ -495,7 +495,7 @@ static int try_access(pid_t pid)
 	return error;
 }
 
-int ky_processes_add(struct ky_process_list *p, pid_t pid, char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_processes_add(struct ky_process_list *p, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_process *const number = has_process(p, pid) ? ky_processes_get(p, pid) : NULL;
 	if (number && number->pidfd >= 0)

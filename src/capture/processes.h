@@ -51,8 +51,7 @@ int ky_processes_open(struct ky_process_list **processes, enum ky_processes_scop
 void ky_processes_close(struct ky_process_list **processes);
 
 /* Follow a process; one that is there already stays (the end of an earlier one of that number is reported first). 0; -ESRCH, -EACCES ... with a message. */
-int ky_processes_add(struct ky_process_list *processes, pid_t pid,
-		     char message[KY_CAPTURE_MESSAGE_BYTES]);
+int ky_processes_add(struct ky_process_list *processes, pid_t pid, char message[KY_MESSAGE_BYTES]);
 /* Opens the mailbox; its name for KYMO_DRUM_MAIL is valid as long as processes is. NULL and errno on failure. */
 const char *ky_processes_mailbox(struct ky_process_list *processes);
 
@@ -85,7 +84,6 @@ void ky_processes_facts(const struct ky_process_list *processes, struct ky_proce
  * Append the processes that `-p` names: by a number, or by a name as in /proc/PID/comm or of the program's file. Return 0,
  * -ESRCH with a message that lists those there are, or -ECHILD with a message: it is a zombie.
  */
-int ky_processes_find(const char *text, struct ky_pids *pids,
-		      char message[KY_CAPTURE_MESSAGE_BYTES]);
+int ky_processes_find(const char *text, struct ky_pids *pids, char message[KY_MESSAGE_BYTES]);
 
 #endif

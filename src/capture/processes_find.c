@@ -2,8 +2,8 @@
 /* processes_find.c: what `-p` means: a number, or the name of processes. */
 #include "capture/processes.h"
 
+#include "base/fail.h"
 #include "base/nearest.h"
-#include "capture/fail.h"
 #include "process/drum_find.h"
 
 #include <errno.h>
@@ -79,15 +79,15 @@ static int find_number(const char *text, struct ky_pids *found, char *message)
 	if (end == text || *end)
 		return 0;
 	if (errno || number <= 0 || number > INT_MAX || ky_proc_stat((pid_t)number, 0, &stat) != 0)
-		return ky_capture_fail(message, -ESRCH,
-				       "no process with PID %.20s; 'kymo list' "
-				       "shows those that trace",
-				       text);
+		return ky_fail(message, -ESRCH,
+			       "no process with PID %.20s; 'kymo list' "
+			       "shows those that trace",
+			       text);
 	if (stat.state == 'Z')
-		return ky_capture_fail(message, -ECHILD,
-				       "process %.20s (%s) is a zombie: it has ended, and its "
-				       "parent (%d) has not asked for its exit code",
-				       text, stat.name, (int)stat.parent);
+		return ky_fail(message, -ECHILD,
+			       "process %.20s (%s) is a zombie: it has ended, and its "
+			       "parent (%d) has not asked for its exit code",
+			       text, stat.name, (int)stat.parent);
 	return ky_pids_add(found, (pid_t)number);
 }
 
@@ -114,17 +114,16 @@ static int find_name(const char *text, struct ky_pids *found, char *message)
 		list_drums(&all, drums, sizeof(drums));
 		note_names(&all, text, &nearest);
 		ky_nearest_text(&nearest, names, sizeof(names));
-		error = ky_capture_fail(message, -ESRCH, "no process is called '%.64s'%s%s%s", text,
-					names[0] ? "; similar: " : "", names, drums);
+		error = ky_fail(message, -ESRCH, "no process is called '%.64s'%s%s%s", text,
+				names[0] ? "; similar: " : "", names, drums);
 	} else if (error) {
-		ky_capture_fail(message, error, "cannot read /proc: %s", strerror(-error));
+		ky_fail(message, error, "cannot read /proc: %s", strerror(-error));
 	}
 	ky_pids_free(&all);
 	return error;
 }
 
-int ky_processes_find(const char *text, struct ky_pids *pids,
-		      char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_processes_find(const char *text, struct ky_pids *pids, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_pids found = {0};
 	int error = find_number(text, &found, message);
@@ -133,7 +132,7 @@ int ky_processes_find(const char *text, struct ky_pids *pids,
 	for (uint32_t i = 0; error == 0 && i < found.count; i++)
 		error = ky_pids_add(pids, found.at[i]);
 	if (error == -ENOMEM)
-		ky_capture_fail(message, error, "not enough memory to list the processes");
+		ky_fail(message, error, "not enough memory to list the processes");
 	ky_pids_free(&found);
 	return error;
 }

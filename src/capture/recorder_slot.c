@@ -30,8 +30,8 @@
  */
 #include "capture/recorder_slot.h"
 
+#include "base/fail.h"
 #include "capture/category_list.h"
-#include "capture/fail.h"
 #include "core/glob.h"
 #include "os/os.h"
 #include "process/proc.h"
@@ -448,21 +448,21 @@ static int intern_globs(const struct ky_drum_map *map, const struct ky_drum_view
 	const int error = intern(map, view, globs, strlen(globs), pattern);
 	if (!error)
 		return 0;
-	return ky_capture_fail(message, error,
-			       "%s: its categories cannot be switched: the buffer's heap is "
-			       "%s; start the program with KYMO_CATEGORIES",
-			       name, error == -ENOSPC ? "full" : "damaged");
+	return ky_fail(message, error,
+		       "%s: its categories cannot be switched: the buffer's heap is "
+		       "%s; start the program with KYMO_CATEGORIES",
+		       name, error == -ENOSPC ? "full" : "damaged");
 }
 
 int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			const struct ky_recorder_slot_owner *own, const char *globs,
-			const char *name, char message[KY_CAPTURE_MESSAGE_BYTES])
+			const char *name, char message[KY_MESSAGE_BYTES])
 {
 	globs = globs && *globs ? globs : "*"; /* the empty string has no record */
 	if (strlen(globs) > KY_TEXT_BYTES_MAX)
-		return ky_capture_fail(message, -E2BIG,
-				       "%s: a list of categories of %zu bytes; expected at most %u",
-				       name, strlen(globs), KY_TEXT_BYTES_MAX);
+		return ky_fail(message, -E2BIG,
+			       "%s: a list of categories of %zu bytes; expected at most %u", name,
+			       strlen(globs), KY_TEXT_BYTES_MAX);
 	ky_recorder_slot_tidy(map, view, own);
 	uint32_t pattern = 0;
 	const int error = intern_globs(map, view, globs, &pattern, name, message);
@@ -470,10 +470,10 @@ int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view
 		return error;
 	const uint32_t slot = claim(map, own);
 	if (slot == KY_DRUM_NO_SLOT)
-		return ky_capture_fail(message, -EBUSY,
-				       "%s: its categories cannot be switched: %u recorders are "
-				       "attached already; end one of them",
-				       name, KY_RECORDERS_MAX - KY_RECORDERS_INSIDE);
+		return ky_fail(message, -EBUSY,
+			       "%s: its categories cannot be switched: %u recorders are "
+			       "attached already; end one of them",
+			       name, KY_RECORDERS_MAX - KY_RECORDERS_INSIDE);
 	__atomic_store_n(&header_of(map)->recorders[slot].pattern, pattern, __ATOMIC_SEQ_CST);
 	switch_wanted(map, view, slot, globs, false);
 	return (int)slot;
@@ -495,7 +495,7 @@ void ky_recorder_slot_off(const struct ky_drum_map *map, const struct ky_drum_vi
  */
 int ky_recorder_slot_edit_own(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			      const char *entries, bool on, const char *name,
-			      char message[KY_CAPTURE_MESSAGE_BYTES])
+			      char message[KY_MESSAGE_BYTES])
 {
 	uint32_t *const word = &header_of(map)->recorders[KY_RECORDER_ENV].pattern;
 	char old[KY_TEXT_BYTES_MAX + 1], globs[KY_TEXT_BYTES_MAX + 1];
@@ -507,7 +507,7 @@ int ky_recorder_slot_edit_own(const struct ky_drum_map *map, const struct ky_dru
 		int error = ky_category_list_edit(globs, sizeof(globs), before ? old : NULL,
 						  entries, on);
 		if (error)
-			return ky_capture_fail(
+			return ky_fail(
 				message, error,
 				"%s: its list of categories has more than %u bytes; disable all of them "
 				"first",
@@ -525,8 +525,7 @@ int ky_recorder_slot_edit_own(const struct ky_drum_map *map, const struct ky_dru
 			clear_bits(map, view, KY_RECORDER_ENV);
 		return 0;
 	}
-	return ky_capture_fail(message, -EBUSY,
-			       "%s: it changes its list of categories all the time", name);
+	return ky_fail(message, -EBUSY, "%s: it changes its list of categories all the time", name);
 }
 
 static void raise_to(uint64_t *field, uint64_t value)

@@ -28,7 +28,7 @@ struct ky_recorder_slot_owner ky_recorder_slot_self(void);
  */
 int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			const struct ky_recorder_slot_owner *own, const char *globs,
-			const char *name, char message[KY_CAPTURE_MESSAGE_BYTES]);
+			const char *name, char message[KY_MESSAGE_BYTES]);
 /* Switch them off where no other recorder wants them, and free the slot. */
 void ky_recorder_slot_off(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			  uint32_t slot, const struct ky_recorder_slot_owner *own);
@@ -38,7 +38,7 @@ void ky_recorder_slot_off(const struct ky_drum_map *map, const struct ky_drum_vi
  */
 int ky_recorder_slot_edit_own(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			      const char *entries, bool on, const char *name,
-			      char message[KY_CAPTURE_MESSAGE_BYTES]);
+			      char message[KY_MESSAGE_BYTES]);
 /* Report whether a recorder is gone and its categories are still on. */
 bool ky_recorder_slot_left(const struct ky_drum_header *header,
 			   const struct ky_recorder_slot_owner *own);

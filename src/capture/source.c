@@ -60,7 +60,7 @@ uint64_t ky_source_reach_ns(const struct ky_capture_options *options)
 
 void ky_source_note(struct ky_capture *capture, const char *format, ...)
 {
-	char line[KY_CAPTURE_MESSAGE_BYTES + 128];
+	char line[KY_MESSAGE_BYTES + 128];
 	va_list list;
 	va_start(list, format);
 	vsnprintf(line, sizeof(line), format, list);
@@ -101,7 +101,7 @@ void ky_source_forked_all(struct ky_capture *capture)
 }
 
 int ky_source_add_all(struct ky_capture *capture, pid_t pid, enum ky_source_process how,
-		      char message[KY_CAPTURE_MESSAGE_BYTES])
+		      char message[KY_MESSAGE_BYTES])
 {
 	int error = 0;
 	for (uint32_t i = 0; !error && i < KY_SOURCES_COUNT; i++) {
@@ -175,7 +175,7 @@ static void open_samples(struct ky_source *source, pid_t program)
 {
 	struct ky_capture *const capture = source->capture;
 	const struct ky_capture_options *const o = capture->options;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_stack_samples *samples = NULL;
 	if (!o->samples_per_second)
 		return;
@@ -199,7 +199,7 @@ static void open_samples(struct ky_source *source, pid_t program)
 }
 
 static int samples_add(struct ky_source *source, pid_t pid, enum ky_source_process how,
-		       char message[KY_CAPTURE_MESSAGE_BYTES])
+		       char message[KY_MESSAGE_BYTES])
 {
 	if (how != KY_SOURCE_EXISTING)
 		return 0;
@@ -251,7 +251,7 @@ static void open_kernel(struct ky_source *source, pid_t program)
 {
 	struct ky_capture *const capture = source->capture;
 	const struct ky_capture_options *const o = capture->options;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_kernel_trace *kernel = NULL;
 	if (!o->kernel_count)
 		return;
@@ -282,7 +282,7 @@ static void open_kernel(struct ky_source *source, pid_t program)
 }
 
 static int kernel_add(struct ky_source *source, pid_t pid, enum ky_source_process how,
-		      char message[KY_CAPTURE_MESSAGE_BYTES])
+		      char message[KY_MESSAGE_BYTES])
 {
 	(void)message;
 	if (how == KY_SOURCE_EXISTING)
@@ -347,7 +347,7 @@ static enum ky_source_process how_it_came(const struct ky_capture *capture, pid_
 static void processes_appeared(void *context, pid_t pid)
 {
 	struct ky_capture *const capture = context;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	/* The program is added when it is held at its entry point. */
 	if (pid != capture->child.pid)
 		(void)ky_source_add_all(capture, pid, how_it_came(capture, pid), message);
@@ -418,7 +418,7 @@ static int open_crash(struct ky_source *source)
 }
 
 static int crash_add(struct ky_source *source, pid_t pid, enum ky_source_process how,
-		     char message[KY_CAPTURE_MESSAGE_BYTES])
+		     char message[KY_MESSAGE_BYTES])
 {
 	if (how == KY_SOURCE_GIVEN)
 		return 0;
@@ -457,7 +457,7 @@ pid_t ky_source_crash_tracer(const struct ky_capture *capture)
 void ky_source_crash_pause(struct ky_capture *capture, pid_t pid, bool begins)
 {
 	struct ky_source *const source = &capture->sources[KY_SOURCE_CRASH];
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	if (!source->state)
 		return;
 	/* Only a process that was let go of is added again. */

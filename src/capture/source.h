@@ -68,7 +68,7 @@ struct ky_source_ops {
 	void (*forked)(struct ky_source *source, pid_t program);
 	/* Add a process. Return 0, or -errno with a message when the capture cannot have this process. */
 	int (*add)(struct ky_source *source, pid_t pid, enum ky_source_process how,
-		   char message[KY_CAPTURE_MESSAGE_BYTES]);
+		   char message[KY_MESSAGE_BYTES]);
 	/* Read what is new, or with all everything there is. Return when the next round is due, in ns from now. */
 	uint64_t (*round)(struct ky_source *source, bool all);
 	/* Write what was recorded from from_ns to to_ns, unless an earlier window held it. */
@@ -132,7 +132,7 @@ void ky_source_unmatched(struct ky_capture *capture, const char *line);
 int ky_source_open_all(struct ky_capture *capture);
 void ky_source_forked_all(struct ky_capture *capture);
 int ky_source_add_all(struct ky_capture *capture, pid_t pid, enum ky_source_process how,
-		      char message[KY_CAPTURE_MESSAGE_BYTES]);
+		      char message[KY_MESSAGE_BYTES]);
 uint64_t ky_source_round_all(struct ky_capture *capture, bool all);
 void ky_source_window_all(struct ky_capture *capture, uint64_t from_ns, uint64_t to_ns);
 void ky_source_ended_all(struct ky_capture *capture, pid_t pid, int status);

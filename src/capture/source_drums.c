@@ -163,7 +163,7 @@ static void note_drum(struct ky_capture *capture, struct drums_state *state, con
 static int add_drum(struct ky_capture *capture, pid_t pid, int fd, bool made)
 {
 	struct drums_state *const state = ky_source_state(capture, KY_SOURCE_DRUMS);
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	const int added = made ? ky_drums_add_made(state->drums, fd, pid, message)
 			       : ky_drums_add(state->drums, fd, pid, message);
 	if (added == -EAGAIN)
@@ -247,7 +247,7 @@ static void look_for_wanted(const struct drums_state *state, pid_t pid)
 
 static void note_unmatched(struct ky_capture *capture, const struct drums_state *state)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	if (!capture->began || !state->drums)
 		return;
 	look_for_wanted(state, 0);

@@ -8,8 +8,8 @@
  *
  * A forked child inherits the jumps, and writes into its parent's drum.
  */
+#include "base/fail.h"
 #include "base/nearest.h"
-#include "capture/fail.h"
 #include "capture/source.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ static void note_engine(const struct ky_source *source)
 {
 	struct ky_capture *const capture = source->capture;
 	struct ky_functrace_facts facts;
-	char line[KY_CAPTURE_MESSAGE_BYTES + 16];
+	char line[KY_MESSAGE_BYTES + 16];
 	ky_functrace_facts(source->state, &facts);
 	snprintf(line, sizeof(line), "functions: %s", facts.why);
 	if (!capture->options->quiet)
@@ -118,14 +118,14 @@ static void note_no_match(const struct ky_source *source)
 static void note_unmatched(struct ky_capture *capture)
 {
 	const char *const alike = capture->facts->functions_alike;
-	char line[KY_CAPTURE_MESSAGE_BYTES];
+	char line[KY_MESSAGE_BYTES];
 	snprintf(line, sizeof(line), "no function matched --functions=%s: none was traced%s%s",
 		 capture->options->functions->functions, alike[0] ? "; similar: " : "", alike);
 	ky_source_unmatched(capture, line);
 }
 
 static int add(struct ky_source *source, pid_t pid, enum ky_source_process how,
-	       char message[KY_CAPTURE_MESSAGE_BYTES])
+	       char message[KY_MESSAGE_BYTES])
 {
 	struct ky_capture_facts *const facts = source->capture->facts;
 	if (how == KY_SOURCE_NEW)
@@ -213,10 +213,10 @@ void ky_capture_left_out(const struct ky_patch_facts *facts, char *text, size_t 
 
 static void note_left_out(struct ky_capture *capture, const struct ky_patch_facts *facts)
 {
-	char text[KY_CAPTURE_MESSAGE_BYTES];
+	char text[KY_MESSAGE_BYTES];
 	ky_capture_left_out(facts, text, sizeof(text));
 	if (text[0] && capture->bundle) {
-		char line[KY_CAPTURE_MESSAGE_BYTES + 32];
+		char line[KY_MESSAGE_BYTES + 32];
 		snprintf(line, sizeof(line), "functions left out: %s", text);
 		ky_bundle_note(capture->bundle, line);
 	}
@@ -227,7 +227,7 @@ static void note_facts(struct ky_capture *capture)
 {
 	const struct ky_capture_facts *const facts = capture->facts;
 	const struct ky_patch_facts *const patch = &facts->functions.patch;
-	char line[KY_CAPTURE_MESSAGE_BYTES];
+	char line[KY_MESSAGE_BYTES];
 	if (!capture->bundle || !facts->functions_on)
 		return;
 	note_left_out(capture, patch);

@@ -5,7 +5,7 @@
  * A program's libraries are loaded one by one, so that a probe may find its place late: all processes are tried again, at
  * growing intervals. A message about a missing place waits for a second for that, and only the first one is printed.
  */
-#include "capture/fail.h"
+#include "base/fail.h"
 #include "capture/probe.h"
 #include "capture/snapshots.h"
 #include "capture/source.h"
@@ -27,8 +27,8 @@ struct probes_state {
 	uint64_t try_ns; /* when all processes are tried again */
 	uint64_t wait_ns;
 	bool placed, noted, missing_noted;
-	bool nowhere;                           /* a process has no place for any */
-	char missing[KY_CAPTURE_MESSAGE_BYTES]; /* why no probe has a place so far */
+	bool nowhere;                   /* a process has no place for any */
+	char missing[KY_MESSAGE_BYTES]; /* why no probe has a place so far */
 };
 
 /* ---- opening ---- */
@@ -59,11 +59,11 @@ static enum ky_probe_engine choose_engine(struct ky_capture *capture)
 static int unavailable(struct ky_capture *capture, int error)
 {
 	if (capture->options->probe_engine == KY_PROBE_UPROBE)
-		return ky_capture_fail(
+		return ky_fail(
 			capture->message, error,
 			"--probe uprobe: %s; uprobes need root and a kernel that has them: use --probe breakpoint",
 			strerror(-error));
-	return ky_capture_fail(
+	return ky_fail(
 		capture->message, error,
 		"symbol: and line: triggers: perf_event_open: %s; run as root, or set kernel.perf_event_paranoid to at most 2; a container's seccomp profile must allow it",
 		strerror(-error));
@@ -106,7 +106,7 @@ static void note_once(struct ky_source *source, const char *line)
 static void set_in_file(struct ky_source *source, pid_t program)
 {
 	struct probes_state *const state = source->state;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	if (!state || !program)
 		return;
 	const int placed = ky_probes_add_file(state->probes, source->capture->program, message);
@@ -120,7 +120,7 @@ static void set_in_file(struct ky_source *source, pid_t program)
 static void set_in_process(struct ky_source *source, pid_t pid)
 {
 	struct probes_state *const state = source->state;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	const int placed = ky_probes_add(state->probes, pid, message);
 	if (placed > 0 && !state->placed)
 		note_once(source, ky_probes_why(state->probes));
@@ -134,7 +134,7 @@ static void set_in_process(struct ky_source *source, pid_t pid)
 }
 
 static int add(struct ky_source *source, pid_t pid, enum ky_source_process how,
-	       char message[KY_CAPTURE_MESSAGE_BYTES])
+	       char message[KY_MESSAGE_BYTES])
 {
 	(void)message;
 	if (how != KY_SOURCE_GIVEN)
@@ -146,7 +146,7 @@ static int add(struct ky_source *source, pid_t pid, enum ky_source_process how,
 static void note_missing(struct ky_source *source)
 {
 	struct probes_state *const state = source->state;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	const struct ky_capture_options *const o = source->capture->options;
 	const pid_t pid = o->pids_count ? o->pids[0] : source->capture->child.pid;
 	if (!state->placed || state->missing_noted)

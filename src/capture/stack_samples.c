@@ -14,7 +14,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "capture/fail.h"
+#include "base/fail.h"
 #include "capture/perf_out.h"
 #include "capture/sample_names.h"
 #include "capture/sample_processes.h"
@@ -39,12 +39,12 @@ struct sample_events {
 #define RING_BYTES (512u << 10)
 #define ALL_CPUS "all CPUs"
 
-static int events_refused(int error, const char *what, char message[KY_CAPTURE_MESSAGE_BYTES])
+static int events_refused(int error, const char *what, char message[KY_MESSAGE_BYTES])
 {
 	char tried[64];
 	snprintf(tried, sizeof(tried), "samples: %s", what);
 	return ky_perf_events_refused(error, tried, strcmp(what, ALL_CPUS) == 0 ? 0 : 2, message,
-				      KY_CAPTURE_MESSAGE_BYTES);
+				      KY_MESSAGE_BYTES);
 }
 
 static void fill_attr(struct perf_event_attr *attr, uint32_t per_second)
@@ -73,16 +73,16 @@ static void fill_attr(struct perf_event_attr *attr, uint32_t per_second)
 }
 
 static int events_open(struct sample_events *events, uint32_t per_second,
-		       char message[KY_CAPTURE_MESSAGE_BYTES])
+		       char message[KY_MESSAGE_BYTES])
 {
 	struct perf_event_attr attr;
 	const int most = ky_proc_setting("/proc/sys/kernel/perf_event_max_sample_rate");
 	*events = (struct sample_events){.rings.poll_fd = -1};
 	if (per_second == 0 || per_second > (uint32_t)most)
-		return ky_capture_fail(message, -EINVAL,
-				       "samples: %u a second: the kernel allows 1 to %d "
-				       "(kernel.perf_event_max_sample_rate)",
-				       per_second, most);
+		return ky_fail(message, -EINVAL,
+			       "samples: %u a second: the kernel allows 1 to %d "
+			       "(kernel.perf_event_max_sample_rate)",
+			       per_second, most);
 	fill_attr(&attr, per_second);
 	const int error = ky_perf_events_open(&events->rings, &attr, RING_BYTES);
 	return error ? events_refused(error, "kymo's own clock", message) : 0;
@@ -101,7 +101,7 @@ static int events_thread(struct sample_events *events, pid_t tid, bool after_exe
 	return ky_perf_set_add(&events->clocks, &events->rings, &attr, tid);
 }
 
-static int events_all(struct sample_events *events, char message[KY_CAPTURE_MESSAGE_BYTES])
+static int events_all(struct sample_events *events, char message[KY_MESSAGE_BYTES])
 {
 	struct perf_event_attr attr = events->rings.attr;
 	attr.inherit = 0;
@@ -447,7 +447,7 @@ static void add_threads(struct adding *adding, pid_t pid)
 
 static void note_refused(const struct adding *adding, pid_t pid)
 {
-	char note[KY_CAPTURE_MESSAGE_BYTES];
+	char note[KY_MESSAGE_BYTES];
 	snprintf(note, sizeof(note),
 		 "samples: %u of %u threads of process %d are not sampled: perf_event_open: %s",
 		 adding->refused, adding->refused + adding->opened, (int)pid,
@@ -456,7 +456,7 @@ static void note_refused(const struct adding *adding, pid_t pid)
 }
 
 int ky_stack_samples_add(struct ky_stack_samples *samples, pid_t pid, bool before_exec,
-			 char message[KY_CAPTURE_MESSAGE_BYTES])
+			 char message[KY_MESSAGE_BYTES])
 {
 	char what[32];
 	if (samples->all)
@@ -484,7 +484,7 @@ int ky_stack_samples_add(struct ky_stack_samples *samples, pid_t pid, bool befor
 
 /* ---- opening and closing ---- */
 
-static int begin_all(struct ky_stack_samples *samples, char message[KY_CAPTURE_MESSAGE_BYTES])
+static int begin_all(struct ky_stack_samples *samples, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_perf_out made = {0};
 	const int error = events_all(&samples->events, message);
@@ -503,7 +503,7 @@ static int begin_all(struct ky_stack_samples *samples, char message[KY_CAPTURE_M
 }
 
 static int begin(struct ky_stack_samples *samples, const struct ky_stack_samples_options *options,
-		 char message[KY_CAPTURE_MESSAGE_BYTES])
+		 char message[KY_MESSAGE_BYTES])
 {
 	int error = events_open(&samples->events, options->per_second, message);
 	if (error)
@@ -517,9 +517,9 @@ static int begin(struct ky_stack_samples *samples, const struct ky_stack_samples
 	samples->part = ky_bundle_stream(samples->bundle, KY_KYMO_STREAM_PERF, restate, samples);
 	if (!samples->part) {
 		error = ky_bundle_error(samples->bundle);
-		return ky_capture_fail(message, error ? error : -ENOMEM,
-				       "samples: cannot write the file: %s",
-				       strerror(error ? -error : ENOMEM));
+		return ky_fail(message, error ? error : -ENOMEM,
+			       "samples: cannot write the file: %s",
+			       strerror(error ? -error : ENOMEM));
 	}
 	if (!samples->is_flight) {
 		write_beginning(samples, &samples->spaces, &samples->out);
@@ -543,12 +543,12 @@ static void free_all(struct ky_stack_samples *samples)
 
 int ky_stack_samples_open(struct ky_stack_samples **out,
 			  const struct ky_stack_samples_options *options,
-			  char message[KY_CAPTURE_MESSAGE_BYTES])
+			  char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;
 	struct ky_stack_samples *samples = calloc(1, sizeof(*samples));
 	if (!samples)
-		return ky_capture_fail(message, -ENOMEM, "samples: out of memory");
+		return ky_fail(message, -ENOMEM, "samples: out of memory");
 	samples->bundle = options->bundle;
 	samples->all = options->all;
 	samples->is_flight = options->flight;

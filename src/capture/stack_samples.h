@@ -34,7 +34,7 @@ struct ky_stack_samples_options {
 
 int ky_stack_samples_open(struct ky_stack_samples **samples,
 			  const struct ky_stack_samples_options *options,
-			  char message[KY_CAPTURE_MESSAGE_BYTES]);
+			  char message[KY_MESSAGE_BYTES]);
 /* Read the last records and write the symbols. */
 void ky_stack_samples_close(struct ky_stack_samples **samples);
 /*
@@ -42,7 +42,7 @@ void ky_stack_samples_close(struct ky_stack_samples **samples);
  * its program yet, and is sampled from its exec on. Return 0, or -errno with a message.
  */
 int ky_stack_samples_add(struct ky_stack_samples *samples, pid_t pid, bool before_exec,
-			 char message[KY_CAPTURE_MESSAGE_BYTES]);
+			 char message[KY_MESSAGE_BYTES]);
 
 int ky_stack_samples_fd(const struct ky_stack_samples *samples); /* to poll: half a ring is full */
 void ky_stack_samples_round(struct ky_stack_samples *samples, bool all);

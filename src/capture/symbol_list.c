@@ -112,13 +112,12 @@ static int add_file(struct ky_symbol_list *list, int fd, const char *path)
 	return error;
 }
 
-static int add_process(struct ky_symbol_list *list, pid_t pid,
-		       char message[KY_CAPTURE_MESSAGE_BYTES])
+static int add_process(struct ky_symbol_list *list, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_program_map map;
 	int error = ky_program_map_read(&map, pid);
 	if (error)
-		return ky_capture_fail(
+		return ky_fail(
 			message, error,
 			"symbols of process %d: /proc/%d/maps: %s; it must be running, and yours unless you are root",
 			(int)pid, (int)pid, strerror(-error));
@@ -135,24 +134,22 @@ static int add_process(struct ky_symbol_list *list, pid_t pid,
 	return error;
 }
 
-static int finish_or_close(struct ky_symbol_list **list, int error,
-			   char message[KY_CAPTURE_MESSAGE_BYTES])
+static int finish_or_close(struct ky_symbol_list **list, int error, char message[KY_MESSAGE_BYTES])
 {
 	if (!error)
 		error = finish(*list);
 	if (error == -ENOMEM)
-		ky_capture_fail(message, error, "symbols: out of memory");
+		ky_fail(message, error, "symbols: out of memory");
 	if (error)
 		ky_symbol_list_close(list);
 	return error;
 }
 
-int ky_symbol_list_open_pid(struct ky_symbol_list **list, pid_t pid,
-			    char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_symbol_list_open_pid(struct ky_symbol_list **list, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	*list = calloc(1, sizeof(**list));
 	if (!*list)
-		return ky_capture_fail(message, -ENOMEM, "symbols: out of memory");
+		return ky_fail(message, -ENOMEM, "symbols: out of memory");
 	return finish_or_close(list, add_process(*list, pid, message), message);
 }
 
@@ -181,20 +178,20 @@ static int add_libraries(struct ky_symbol_list *list, const char *path)
 }
 
 int ky_symbol_list_open_program(struct ky_symbol_list **list, const char *path,
-				char message[KY_CAPTURE_MESSAGE_BYTES])
+				char message[KY_MESSAGE_BYTES])
 {
 	*list = NULL;
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
 		const int error = -errno;
-		return ky_capture_fail(message, error, "symbols of %s: %s; name the program's file",
-				       path, strerror(-error));
+		return ky_fail(message, error, "symbols of %s: %s; name the program's file", path,
+			       strerror(-error));
 	}
 	*list = calloc(1, sizeof(**list));
 	int error = *list ? add_file(*list, fd, path) : -ENOMEM;
 	close(fd);
 	if (!*list)
-		return ky_capture_fail(message, -ENOMEM, "symbols: out of memory");
+		return ky_fail(message, -ENOMEM, "symbols: out of memory");
 	if (!error)
 		error = add_libraries(*list, path);
 	return finish_or_close(list, error, message);

@@ -10,7 +10,7 @@
 #ifndef KY_CAPTURE_SYMBOL_LIST_H
 #define KY_CAPTURE_SYMBOL_LIST_H
 
-#include "capture/fail.h"
+#include "base/fail.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,9 +30,9 @@ struct ky_symbol_entry {
  * Return 0, or -errno with a message.
  */
 int ky_symbol_list_open_pid(struct ky_symbol_list **list, pid_t pid,
-			    char message[KY_CAPTURE_MESSAGE_BYTES]);
+			    char message[KY_MESSAGE_BYTES]);
 int ky_symbol_list_open_program(struct ky_symbol_list **list, const char *path,
-				char message[KY_CAPTURE_MESSAGE_BYTES]);
+				char message[KY_MESSAGE_BYTES]);
 uint32_t ky_symbol_list_count(const struct ky_symbol_list *list);
 const struct ky_symbol_entry *ky_symbol_list_at(const struct ky_symbol_list *list, uint32_t index);
 void ky_symbol_list_close(struct ky_symbol_list **list);

@@ -8,7 +8,7 @@
  */
 #include "capture/trigger.h"
 
-#include "capture/fail.h"
+#include "base/fail.h"
 #include "model/quantity.h"
 
 #include <errno.h>
@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_memory(char message[KY_CAPTURE_MESSAGE_BYTES])
+static int no_memory(char message[KY_MESSAGE_BYTES])
 {
-	return ky_capture_fail(message, -ENOMEM, "--trigger: out of memory");
+	return ky_fail(message, -ENOMEM, "--trigger: out of memory");
 }
 
 /* ---- signal: ---- */
@@ -68,7 +68,7 @@ static int signal_by_name(const char *name)
 }
 
 static int parse_signal(struct ky_trigger *trigger, const char *rest,
-			char message[KY_CAPTURE_MESSAGE_BYTES])
+			char message[KY_MESSAGE_BYTES])
 {
 	uint64_t number;
 	if (parse_whole(rest, (uint64_t)SIGRTMAX, &number))
@@ -76,39 +76,38 @@ static int parse_signal(struct ky_trigger *trigger, const char *rest,
 	else
 		trigger->signal = signal_by_name(rest);
 	if (trigger->signal == SIGKILL || trigger->signal == SIGSTOP)
-		return ky_capture_fail(message, -EINVAL,
-				       "--trigger %s: no process survives this signal: use "
-				       "another, such as USR1",
-				       trigger->text);
+		return ky_fail(message, -EINVAL,
+			       "--trigger %s: no process survives this signal: use "
+			       "another, such as USR1",
+			       trigger->text);
 	if (trigger->signal <= 0)
-		return ky_capture_fail(message, -EINVAL,
-				       "--trigger %s: no such signal: use a name (signal:USR1) "
-				       "or a number up to %d",
-				       trigger->text, SIGRTMAX);
+		return ky_fail(message, -EINVAL,
+			       "--trigger %s: no such signal: use a name (signal:USR1) "
+			       "or a number up to %d",
+			       trigger->text, SIGRTMAX);
 	return 0;
 }
 
 /* ---- symbol:, line: ---- */
 
 static int parse_symbol(struct ky_trigger *trigger, const char *rest,
-			char message[KY_CAPTURE_MESSAGE_BYTES])
+			char message[KY_MESSAGE_BYTES])
 {
 	if (!*rest)
-		return ky_capture_fail(message, -EINVAL,
-				       "--trigger %s: no function name: add one, or use symbol:? "
-				       "to choose from a list",
-				       trigger->text);
+		return ky_fail(message, -EINVAL,
+			       "--trigger %s: no function name: add one, or use symbol:? "
+			       "to choose from a list",
+			       trigger->text);
 	trigger->symbol = strdup(rest);
 	return trigger->symbol ? 0 : no_memory(message);
 }
 
-static int parse_line(struct ky_trigger *trigger, const char *rest,
-		      char message[KY_CAPTURE_MESSAGE_BYTES])
+static int parse_line(struct ky_trigger *trigger, const char *rest, char message[KY_MESSAGE_BYTES])
 {
 	const char *colon = strrchr(rest, ':');
 	uint64_t line;
 	if (!colon || colon == rest || !parse_whole(colon + 1, INT_MAX, &line) || line == 0)
-		return ky_capture_fail(
+		return ky_fail(
 			message, -EINVAL,
 			"--trigger %s: not a line: use line:FILE:LINE, as in line:net/recv.c:120",
 			trigger->text);
@@ -157,21 +156,21 @@ static char *unescaped(const char *from, const char *to)
 
 /* Parse CAT/NAME and the sign. Return the limit after it, or NULL with a message. */
 static const char *parse_event(struct ky_trigger *trigger, const char *rest, const char *signs,
-			       const char *example, char message[KY_CAPTURE_MESSAGE_BYTES])
+			       const char *example, char message[KY_MESSAGE_BYTES])
 {
 	const char *sign = find_sign(rest, signs, true);
 	const char *slash = find_sign(rest, "/", false);
 	if (!sign || !slash || slash > sign || slash == rest || slash + 1 == sign) {
-		ky_capture_fail(message, -EINVAL,
-				"--trigger %s: use category, '/', name, '>' and a limit, as in %s",
-				trigger->text, example);
+		ky_fail(message, -EINVAL,
+			"--trigger %s: use category, '/', name, '>' and a limit, as in %s",
+			trigger->text, example);
 		return NULL;
 	}
 	if (*rest == '-' || memchr(rest, ',', (size_t)(slash - rest))) {
-		ky_capture_fail(message, -EINVAL,
-				"--trigger %s: use one category or one pattern with '*' and '?', "
-				"and --trigger again for more",
-				trigger->text);
+		ky_fail(message, -EINVAL,
+			"--trigger %s: use one category or one pattern with '*' and '?', "
+			"and --trigger again for more",
+			trigger->text);
 		return NULL;
 	}
 	trigger->category = unescaped(rest, slash);
@@ -184,31 +183,28 @@ static const char *parse_event(struct ky_trigger *trigger, const char *rest, con
 }
 
 static int parse_time_limit(struct ky_trigger *trigger, const char *rest, const char *example,
-			    char message[KY_CAPTURE_MESSAGE_BYTES])
+			    char message[KY_MESSAGE_BYTES])
 {
 	const char *limit = parse_event(trigger, rest, ">", example, message);
 	if (!limit)
 		return -EINVAL;
 	if (ky_quantity_lacks_unit(limit))
-		return ky_capture_fail(message, -EINVAL,
-				       "--trigger %s: '%s' has no unit: try %sms or %sus",
-				       trigger->text, limit, limit, limit);
+		return ky_fail(message, -EINVAL, "--trigger %s: '%s' has no unit: try %sms or %sus",
+			       trigger->text, limit, limit, limit);
 	if (!ky_quantity_parse_duration(limit, &trigger->limit_ns) || trigger->limit_ns <= 0)
-		return ky_capture_fail(message, -EINVAL,
-				       "--trigger %s: '%s' is not a duration above zero: try "
-				       "5ms, 200us or 1.5s",
-				       trigger->text, limit);
+		return ky_fail(message, -EINVAL,
+			       "--trigger %s: '%s' is not a duration above zero: try "
+			       "5ms, 200us or 1.5s",
+			       trigger->text, limit);
 	return 0;
 }
 
-static int parse_span(struct ky_trigger *trigger, const char *rest,
-		      char message[KY_CAPTURE_MESSAGE_BYTES])
+static int parse_span(struct ky_trigger *trigger, const char *rest, char message[KY_MESSAGE_BYTES])
 {
 	return parse_time_limit(trigger, rest, "span:net/recv>5ms", message);
 }
 
-static int parse_gap(struct ky_trigger *trigger, const char *rest,
-		     char message[KY_CAPTURE_MESSAGE_BYTES])
+static int parse_gap(struct ky_trigger *trigger, const char *rest, char message[KY_MESSAGE_BYTES])
 {
 	return parse_time_limit(trigger, rest, "gap:video/frame>20ms", message);
 }
@@ -228,15 +224,15 @@ static bool parse_number(const char *text, double *value)
 }
 
 static int parse_counter(struct ky_trigger *trigger, const char *rest,
-			 char message[KY_CAPTURE_MESSAGE_BYTES])
+			 char message[KY_MESSAGE_BYTES])
 {
 	const char *limit = parse_event(trigger, rest, "<>", "counter:net/queue>100", message);
 	if (!limit)
 		return -EINVAL;
 	if (!parse_number(limit, &trigger->limit))
-		return ky_capture_fail(message, -EINVAL,
-				       "--trigger %s: '%s' is not a number: try 100 or 0.5",
-				       trigger->text, limit);
+		return ky_fail(message, -EINVAL,
+			       "--trigger %s: '%s' is not a number: try 100 or 0.5", trigger->text,
+			       limit);
 	return 0;
 }
 
@@ -248,8 +244,7 @@ struct kind {
 	const char *syntax; /* "span:CAT/NAME>5ms" */
 	enum ky_trigger_finder finder;
 	/* Parse what follows the head; NULL: nothing may. */
-	int (*parse)(struct ky_trigger *trigger, const char *rest,
-		     char message[KY_CAPTURE_MESSAGE_BYTES]);
+	int (*parse)(struct ky_trigger *trigger, const char *rest, char message[KY_MESSAGE_BYTES]);
 };
 
 #define parse_nothing NULL
@@ -284,9 +279,9 @@ static bool is_kind(const struct kind *kind, const char *text)
 			   : strcmp(text, kind->head) == 0;
 }
 
-static int unknown(const char *text, char message[KY_CAPTURE_MESSAGE_BYTES])
+static int unknown(const char *text, char message[KY_MESSAGE_BYTES])
 {
-	char list[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char list[KY_MESSAGE_BYTES] = "";
 	size_t used = 0;
 	for (size_t i = 0; i < KY_TRIGGER_KINDS_COUNT && used < sizeof(list); i++) {
 		const char *const between = i == 0                            ? ""
@@ -295,12 +290,10 @@ static int unknown(const char *text, char message[KY_CAPTURE_MESSAGE_BYTES])
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", between,
 					 kinds[i].syntax);
 	}
-	return ky_capture_fail(message, -EINVAL, "--trigger %s is not a trigger: use %s", text,
-			       list);
+	return ky_fail(message, -EINVAL, "--trigger %s is not a trigger: use %s", text, list);
 }
 
-int ky_trigger_parse(struct ky_trigger *trigger, const char *text,
-		     char message[KY_CAPTURE_MESSAGE_BYTES])
+int ky_trigger_parse(struct ky_trigger *trigger, const char *text, char message[KY_MESSAGE_BYTES])
 {
 	uint32_t at = 0;
 	*trigger = (struct ky_trigger){0};

@@ -69,8 +69,7 @@ bool ky_trigger_needs(const struct ky_trigger *triggers, uint32_t count,
 const struct ky_trigger *ky_trigger_find(const struct ky_trigger *triggers, uint32_t count,
 					 enum ky_trigger_kind kind);
 /* Return 0, or -EINVAL with one line: what is wrong, and the correct form. */
-int ky_trigger_parse(struct ky_trigger *trigger, const char *text,
-		     char message[KY_CAPTURE_MESSAGE_BYTES]);
+int ky_trigger_parse(struct ky_trigger *trigger, const char *text, char message[KY_MESSAGE_BYTES]);
 void ky_trigger_free(struct ky_trigger *trigger);
 
 /* One firing of a trigger. */

@@ -95,8 +95,7 @@ void ky_wanted_category(struct ky_wanted *wanted, const char *category)
 	}
 }
 
-bool ky_wanted_missing(const struct ky_wanted *wanted, uint32_t *at,
-		       char message[KY_CAPTURE_MESSAGE_BYTES])
+bool ky_wanted_missing(const struct ky_wanted *wanted, uint32_t *at, char message[KY_MESSAGE_BYTES])
 {
 	while (*at < wanted->count && wanted->globs[*at].found)
 		++*at;
@@ -106,8 +105,8 @@ bool ky_wanted_missing(const struct ky_wanted *wanted, uint32_t *at,
 	char hint[KY_NEAREST_TEXT_BYTES + 16];
 	ky_nearest_hint(&one->nearest, "; 'kymo list -p PID' shows those of a process", hint,
 			sizeof(hint));
-	ky_capture_fail(message, 0, "%s%.100s%sno category matches '%.100s'%s",
-			one->trigger ? "--trigger " : "", one->trigger ? one->trigger : "",
-			one->trigger ? ": " : "", one->glob, hint);
+	ky_fail(message, 0, "%s%.100s%sno category matches '%.100s'%s",
+		one->trigger ? "--trigger " : "", one->trigger ? one->trigger : "",
+		one->trigger ? ": " : "", one->glob, hint);
 	return true;
 }

@@ -6,7 +6,7 @@
 #ifndef KY_CAPTURE_WANTED_H
 #define KY_CAPTURE_WANTED_H
 
-#include "capture/fail.h"
+#include "base/fail.h"
 #include "capture/trigger.h"
 
 struct ky_wanted;
@@ -21,6 +21,6 @@ bool ky_wanted_misses(const struct ky_wanted *wanted);
 void ky_wanted_category(struct ky_wanted *wanted, const char *category);
 /* Describe the next one from *at on that no program has; false: there are no more. */
 bool ky_wanted_missing(const struct ky_wanted *wanted, uint32_t *at,
-		       char message[KY_CAPTURE_MESSAGE_BYTES]);
+		       char message[KY_MESSAGE_BYTES]);
 
 #endif

@@ -420,8 +420,7 @@ uint64_t ky_watch_dropped(const struct ky_watch *watch)
 	return watch->dropped;
 }
 
-bool ky_watch_missing(const struct ky_watch *watch, uint32_t *at,
-		      char message[KY_CAPTURE_MESSAGE_BYTES])
+bool ky_watch_missing(const struct ky_watch *watch, uint32_t *at, char message[KY_MESSAGE_BYTES])
 {
 	const uint64_t missing = watch->near_seen & ~watch->seen;
 	while (*at < watch->count && !(missing >> *at & 1))
@@ -431,9 +430,8 @@ bool ky_watch_missing(const struct ky_watch *watch, uint32_t *at,
 	char hint[KY_NEAREST_TEXT_BYTES + 16];
 	const struct ky_trigger *const trigger = watch->triggers[*at];
 	ky_nearest_hint(&watch->nearest[*at], "", hint, sizeof(hint));
-	ky_capture_fail(message, 0,
-			"--trigger %.100s: no event of that category is named '%.100s'%s",
-			trigger->text, trigger->name, hint);
+	ky_fail(message, 0, "--trigger %.100s: no event of that category is named '%.100s'%s",
+		trigger->text, trigger->name, hint);
 	++*at;
 	return true;
 }

@@ -40,8 +40,7 @@ const char *ky_watch_categories(const struct ky_watch *watch);
 /*
  * Describe the next trigger from *at on whose category had events but none of its name; false: there are no more.
  */
-bool ky_watch_missing(const struct ky_watch *watch, uint32_t *at,
-		      char message[KY_CAPTURE_MESSAGE_BYTES]);
+bool ky_watch_missing(const struct ky_watch *watch, uint32_t *at, char message[KY_MESSAGE_BYTES]);
 /*
  * Return the number of events that were not watched, because what is kept of a program is bounded.
  */

@@ -110,7 +110,7 @@ static _Noreturn void no_memory(void)
 static int take_trigger(void *context, const char *value)
 {
 	struct ky_capture_command *const command = context;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	uint32_t *const count = &command->capture.triggers_count;
 	if (!KY_ARRAY_GROW(command->triggers, command->triggers_room, *count + 1))
 		no_memory();
@@ -264,7 +264,7 @@ const struct ky_option ky_capture_function_options[] = {
 
 static bool check_functions(const struct ky_capture_command *command)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_selection *selection = NULL;
 	if (!command->capture.functions)
 		return true;
@@ -316,7 +316,7 @@ bool ky_capture_options_read(struct ky_capture_command *command, int argc, char 
 
 bool ky_capture_options_find(struct ky_capture_command *command, struct ky_pids *pids)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	for (uint32_t i = 0; i < command->targets_count; i++) {
 		const int error = ky_processes_find(command->targets[i], pids, message);
 		if (error)

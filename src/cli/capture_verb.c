@@ -213,7 +213,7 @@ static bool found_nothing(const struct ky_capture_command *command,
 
 static int capture_to(struct ky_capture_command *command, const struct place *place)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	static struct ky_capture_facts facts;
 	struct ky_capture_progress progress = {.wanted = wants_line(command),
 					       .flight = command->capture.triggers_count != 0};
@@ -248,23 +248,21 @@ static int capture_to(struct ky_capture_command *command, const struct place *pl
 /* ---- symbol:? ---- */
 
 static int open_symbols(struct ky_symbol_list **list, const struct ky_capture_options *o,
-			char message[KY_CAPTURE_MESSAGE_BYTES])
+			char message[KY_MESSAGE_BYTES])
 {
 	char path[PATH_MAX];
 	if (!o->command)
 		return ky_symbol_list_open_pid(list, o->pids[0], message);
 	const int error = ky_child_find(o->command[0], path, sizeof(path));
-	if (error) {
-		snprintf(message, KY_CAPTURE_MESSAGE_BYTES, "cannot run %s: %s", o->command[0],
-			 strerror(-error));
-		return error;
-	}
+	if (error)
+		return ky_fail(message, error, "cannot run %s: %s", o->command[0],
+			       strerror(-error));
 	return ky_symbol_list_open_program(list, path, message);
 }
 
 static int choose_symbol(const struct ky_capture_options *o, struct ky_trigger *trigger)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "", name[4096], text[sizeof(name) + 8];
+	char message[KY_MESSAGE_BYTES] = "", name[4096], text[sizeof(name) + 8];
 	struct ky_symbol_list *list = NULL;
 	if (!o->command && !o->pids_count)
 		return ky_cli_usage("symbol:? looks into a program: name one with 'kymo run' or "

@@ -297,7 +297,7 @@ struct ky_trace *ky_cli_load_with(const char *path, const struct ky_cli_load *ho
 						.progress = how->progress ? how->progress
 									  : load_progress,
 						.context = how->context};
-	char message[KY_LOAD_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_trace *trace = NULL;
 	ky_cli_progress("opening", 0, 0);
 	const int error = ky_load(&trace, path, &options, message);

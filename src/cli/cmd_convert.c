@@ -175,7 +175,7 @@ static int open_input(struct stream *stream, const char *input)
  */
 static bool convert_stream(const char *input, const char *output, const char *format, int *code)
 {
-	char message[KY_EXPORT_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct stream stream = {0};
 	int packing;
 	const struct ky_exporter *exporter = ky_exporter_find(output, format, &packing);

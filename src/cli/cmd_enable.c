@@ -37,7 +37,7 @@ static void print_row(const struct ky_list_row *row)
 /* Report which of the categories named no process has so far. Return how many. */
 static uint32_t report_missing(const struct switch_command *command, const struct ky_list *list)
 {
-	char name[256], message[KY_CAPTURE_MESSAGE_BYTES];
+	char name[256], message[KY_MESSAGE_BYTES];
 	struct ky_wanted *wanted = NULL;
 	uint32_t missing = 0;
 	bool on;
@@ -90,7 +90,7 @@ static bool has_buffer(const struct ky_list *list, pid_t pid)
 
 static int switch_all(const struct switch_command *command, struct ky_list *list)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	int code = KY_EXIT_DONE;
 	ky_list_round(list);
 	for (uint32_t i = 0; i < command->pids.count; i++)
@@ -114,7 +114,7 @@ static int switch_all(const struct switch_command *command, struct ky_list *list
 
 static int switch_categories(const struct switch_command *command)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_list *list;
 	if (ky_list_open(&list, command->pids.at, command->pids.count, message) != 0) {
 		ky_cli_error("%s", message);

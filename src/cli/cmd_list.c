@@ -336,7 +336,7 @@ struct request {
 
 int ky_list_take_process(void *pids, const char *value)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const int error = ky_processes_find(value, pids, message);
 	if (error)
 		ky_cli_error("%s", message);
@@ -404,7 +404,7 @@ static int list_once(struct ky_list *list, const struct request *request)
 
 static int list(const struct request *request)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_list *list;
 	if (ky_list_open(&list, request->pids.at, request->pids.count, message) != 0) {
 		ky_cli_error("%s", message);

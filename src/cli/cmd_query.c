@@ -107,7 +107,7 @@ static int run_statement(struct query *query, sqlite3_stmt *stmt)
 /* Run all statements of a text until one fails. from names the text in messages; NULL: the command line. */
 static int run_text(struct query *query, const char *text, const char *from)
 {
-	char message[KY_SQL_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const char *at = text;
 	int code = KY_EXIT_DONE;
 

@@ -46,7 +46,7 @@ static struct ky_trace *load(const char *path, const char *format)
 {
 	const struct ky_load_options options = {
 		.size = sizeof(options), .format = format, .repair = true, .progress = on_progress};
-	char message[KY_LOAD_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_trace *trace = NULL;
 	const int error = ky_load(&trace, path, &options, message);
 	ky_cli_progress_end();

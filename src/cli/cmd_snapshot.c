@@ -122,7 +122,7 @@ static void write_window(const struct options *o, struct ky_bundle *bundle, stru
 
 static uint32_t add_all(struct ky_drums *drums, const pid_t *pids, uint32_t count)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	uint32_t added = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const int result = ky_drums_add_process(drums, pids[i], message);
@@ -152,7 +152,7 @@ static void count_losses(const struct ky_drums *drums, struct found *found)
 static int take(const struct options *o, const pid_t *pids, uint32_t count,
 		struct ky_capture_output *output, struct found *found)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_bundle *bundle = NULL;
 	struct ky_drums *drums = NULL;
 	const bool direct = output->fd < 0;
@@ -254,7 +254,7 @@ static bool name_file(const struct options *o, char path[PATH_MAX])
 
 static int take_to_file(const struct options *o, const pid_t *pids, uint32_t count)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "", path[PATH_MAX], captured[PATH_MAX];
+	char message[KY_MESSAGE_BYTES] = "", path[PATH_MAX], captured[PATH_MAX];
 	struct ky_capture_output output;
 	struct found found = {0};
 	int packing = 0;
@@ -282,7 +282,7 @@ static int take_to_file(const struct options *o, const pid_t *pids, uint32_t cou
 
 static int snapshot(const struct options *o)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_pids pids = {0};
 	uint32_t asked = 0;
 	int code = KY_EXIT_DONE, missing = KY_EXIT_DONE;

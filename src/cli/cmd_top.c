@@ -51,7 +51,7 @@ struct top_command {
 	struct top_row *rows;
 	uint32_t rows_count, rows_room;
 	struct ky_screen screen;
-	char note[KY_CAPTURE_MESSAGE_BYTES];
+	char note[KY_MESSAGE_BYTES];
 	uint64_t begin_ns; /* of this round, BOOTTIME */
 	uint64_t round;
 	uint64_t events, lost, lost_before;

@@ -46,10 +46,10 @@ struct modules {
 	struct module *items;
 	size_t count, room;
 	int error;
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct sums sums;
 	enum ky_functrace_engine engine;
-	char engine_why[KY_FUNCTRACE_MESSAGE_BYTES];
+	char engine_why[KY_MESSAGE_BYTES];
 };
 
 /* ---- looking ---- */
@@ -154,7 +154,7 @@ static void put_calls(const struct modules *modules, char *text, size_t room)
 /* Choose the engine as functrace does when the program runs; facts known only then may change it. */
 static void choose_engine(struct modules *modules)
 {
-	char no_pt[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char no_pt[KY_MESSAGE_BYTES] = "";
 	char calls[192];
 	struct ky_check ptrace = {0};
 	put_calls(modules, calls, sizeof(calls));

@@ -24,7 +24,7 @@ struct ky_list_row {
 
 /* Open a list of these processes, or of all that may be looked into (count 0). Return 0, or -errno and a message. */
 int ky_list_open(struct ky_list **list, const pid_t *pids, uint32_t count,
-		 char message[KY_CAPTURE_MESSAGE_BYTES]);
+		 char message[KY_MESSAGE_BYTES]);
 void ky_list_close(struct ky_list **list);
 
 void ky_list_round(struct ky_list *list);

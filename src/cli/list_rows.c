@@ -19,7 +19,7 @@ struct ky_list {
 	struct ky_process_list *processes;
 	struct ky_list_row *rows;
 	uint32_t count, room;
-	char note[KY_CAPTURE_MESSAGE_BYTES];
+	char note[KY_MESSAGE_BYTES];
 };
 
 /* ---- processes come and go ---- */
@@ -53,7 +53,7 @@ static void on_drum(void *context, pid_t pid, int fd)
 	struct ky_list *const list = context;
 	const struct ky_drums_options options = {.flight = true};
 	struct ky_list_row row = {.fd = -1, .per_second = -1};
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	remove_row(list, pid);
 	if (!KY_ARRAY_GROW(list->rows, list->room, list->count + 1) ||
 	    ky_drums_open(&row.drums, &options) != 0)
@@ -76,20 +76,18 @@ static void on_ended(void *context, pid_t pid, int status)
 }
 
 int ky_list_open(struct ky_list **out, const pid_t *pids, uint32_t count,
-		 char message[KY_CAPTURE_MESSAGE_BYTES])
+		 char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;
 	struct ky_list *list = calloc(1, sizeof(*list));
-	if (!list) {
-		snprintf(message, KY_CAPTURE_MESSAGE_BYTES, "not enough memory");
-		return -ENOMEM;
-	}
+	if (!list)
+		return ky_fail(message, -ENOMEM, "not enough memory");
 	const struct ky_processes_events events = {
 		.drum = on_drum, .ended = on_ended, .context = list};
 	int error = ky_processes_open(&list->processes,
 				      count ? KY_PROCESSES_GIVEN : KY_PROCESSES_ALL, &events);
 	if (error)
-		snprintf(message, KY_CAPTURE_MESSAGE_BYTES, "processes cannot be followed: %s",
+		snprintf(message, KY_MESSAGE_BYTES, "processes cannot be followed: %s",
 			 strerror(-error));
 	for (uint32_t i = 0; error == 0 && i < count; i++)
 		error = ky_processes_add(list->processes, pids[i], message);

@@ -38,7 +38,7 @@ static void on_note(void *context, const char *line)
 
 static int capture(struct ky_capture_command *command, const struct ky_live_how *how)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	static struct ky_capture_facts facts;
 	struct live live = {.how = how};
 	struct ky_capture_options *const o = &command->capture;

@@ -19,7 +19,7 @@ static int progress(void *context, uint64_t done, uint64_t all)
 int ky_output_write(const struct ky_trace *trace, const struct ky_export_selection *selection,
 		    const char *path, const char *format, bool quiet, struct ky_export_left *left)
 {
-	char message[KY_EXPORT_MESSAGE_BYTES], text[512];
+	char message[KY_MESSAGE_BYTES], text[512];
 	const int error = ky_export(trace, selection, path, format, left, progress, NULL, message);
 	ky_cli_progress_end();
 	if (error) {
@@ -117,7 +117,7 @@ int ky_output_write_default(const struct ky_trace *trace,
 
 static int write_by(const char *path, const char *format, ky_export_fn write, void *context)
 {
-	char message[KY_EXPORT_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const int error = ky_export_by(path, format, write, context, message);
 	ky_cli_progress_end();
 	if (error && error != -EINTR)

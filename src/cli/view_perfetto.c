@@ -34,7 +34,7 @@ static bool is_packed_for_us(const char *path)
 
 static const char *format_of(const char *path)
 {
-	char message[KY_INPUT_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_input *input = NULL;
 	struct ky_probe probe;
 	if (ky_input_open(&input, path, NULL, NULL, message) != 0)
@@ -70,7 +70,7 @@ static int write_progress(void *context, uint64_t done, uint64_t all)
 static bool convert(const struct ky_view_command *command, const char *path)
 {
 	struct ky_export_left left = {0};
-	char message[KY_EXPORT_MESSAGE_BYTES] = "", text[512];
+	char message[KY_MESSAGE_BYTES] = "", text[512];
 	struct ky_trace *trace =
 		ky_view_load(command, &(struct ky_cli_load){.quiet = command->quiet});
 	if (!trace)
@@ -129,7 +129,7 @@ static int serve(const struct ky_view_command *command, int fd, const char *name
 {
 	const struct ky_serve_file_options options = {
 		.fd = fd, .name = name, .origin = PERFETTO, .port = (uint16_t)command->port};
-	char message[KY_SERVE_MESSAGE_BYTES], link[512];
+	char message[KY_MESSAGE_BYTES], link[512];
 	struct ky_scratch scratch = {0};
 	struct ky_serve_file *server = NULL;
 	if (ky_serve_file_open(&server, &options, message) != 0) {

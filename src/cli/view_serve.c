@@ -355,7 +355,7 @@ static int open_files(struct session *session)
 static int begin_serving(struct session *session)
 {
 	const struct ky_view_command *const command = &session->command;
-	char message[KY_SERVE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	const struct ky_serve_options options = {.bind = command->bind,
 						 .port = (uint16_t)command->port};
 	if (ky_serve_open(&session->serve, &options, message) == 0)

@@ -203,23 +203,21 @@ static int fail(char *message, int error, const char *path, const char *what)
 				     ? "; choose a place that you may write to with -o"
 			     : error == -ENOENT ? "; make the directory first"
 						: "";
-	snprintf(message, KY_EXPORT_MESSAGE_BYTES, "cannot %s %s: %s%s", what,
-		 strcmp(path, "-") == 0 ? "standard output" : path, strerror(-error), remedy);
-	return error;
+	return ky_fail(message, error, "cannot %s %s: %s%s", what,
+		       strcmp(path, "-") == 0 ? "standard output" : path, strerror(-error), remedy);
 }
 
 static int fail_format(char *message, const char *path, const char *format)
 {
-	snprintf(message, KY_EXPORT_MESSAGE_BYTES,
-		 format ? "%s: %s is not an output format: use one of " KY_FORMAT_NAMES
-			: "%s: unknown suffix%s: use one of " KY_FORMAT_SUFFIXES
-			  " (and .gz or .zst), or --format",
-		 path, format ? format : "");
-	return -EINVAL;
+	return ky_fail(message, -EINVAL,
+		       format ? "%s: %s is not an output format: use one of " KY_FORMAT_NAMES
+			      : "%s: unknown suffix%s: use one of " KY_FORMAT_SUFFIXES
+				" (and .gz or .zst), or --format",
+		       path, format ? format : "");
 }
 
 int ky_export_by(const char *path, const char *format, ky_export_fn write, void *context,
-		 char message[KY_EXPORT_MESSAGE_BYTES])
+		 char message[KY_MESSAGE_BYTES])
 {
 	struct export_file *file;
 	struct ky_out *out;
@@ -253,7 +251,7 @@ static int write_job(void *context, const struct ky_exporter *exporter, struct k
 int ky_export(const struct ky_trace *trace, const struct ky_export_selection *selection,
 	      const char *path, const char *format, struct ky_export_left *left,
 	      int (*progress)(void *, uint64_t, uint64_t), void *context,
-	      char message[KY_EXPORT_MESSAGE_BYTES])
+	      char message[KY_MESSAGE_BYTES])
 {
 	static const struct ky_export_selection all = {.from_ns = KY_TIME_NONE,
 						       .to_ns = KY_TIME_NONE};

@@ -6,10 +6,9 @@
 #ifndef KY_FORMATS_EXPORT_H
 #define KY_FORMATS_EXPORT_H
 
+#include "base/fail.h"
 #include "formats/format.h"
 #include "model/trace.h"
-
-#define KY_EXPORT_MESSAGE_BYTES 512
 
 /* What a profile (collapsed stacks, speedscope, pprof) is made of. */
 enum ky_profile_source {
@@ -74,11 +73,11 @@ const struct ky_exporter *ky_exporter_find(const char *path, const char *format,
 int ky_export(const struct ky_trace *trace, const struct ky_export_selection *selection,
 	      const char *path, const char *format, struct ky_export_left *left,
 	      int (*progress)(void *, uint64_t, uint64_t), void *context,
-	      char message[KY_EXPORT_MESSAGE_BYTES]);
+	      char message[KY_MESSAGE_BYTES]);
 
 /* Write a file that does not come from a trace of the model: write fills out in the exporter's format. */
 typedef int (*ky_export_fn)(void *context, const struct ky_exporter *exporter, struct ky_out *out);
 int ky_export_by(const char *path, const char *format, ky_export_fn write, void *context,
-		 char message[KY_EXPORT_MESSAGE_BYTES]);
+		 char message[KY_MESSAGE_BYTES]);
 
 #endif

@@ -492,7 +492,7 @@ void ky_input_close(struct ky_input **input)
 	free(state);
 }
 
-static void report_open_failed(const char *path, int error, char message[KY_INPUT_MESSAGE_BYTES])
+static void report_open_failed(const char *path, int error, char message[KY_MESSAGE_BYTES])
 {
 	const char *remedy = "";
 	if (error == -ENOENT && strncmp(path, "pid:", 4) == 0)
@@ -511,7 +511,7 @@ static void report_open_failed(const char *path, int error, char message[KY_INPU
 			 "stored nor deflated); unpack it first";
 	else if (error == -ENOSPC)
 		remedy = ": unpacking needs room; set TMPDIR to a folder with more";
-	snprintf(message, KY_INPUT_MESSAGE_BYTES, "cannot read %s: %s%s", path[0] ? path : "''",
+	snprintf(message, KY_MESSAGE_BYTES, "cannot read %s: %s%s", path[0] ? path : "''",
 		 strerror(-error), remedy);
 }
 
@@ -539,7 +539,7 @@ static int open_path(const char *path, struct ky_store *store)
 }
 
 int ky_input_open(struct ky_input **input, const char *path, ky_input_progress_fn progress,
-		  void *context, char message[KY_INPUT_MESSAGE_BYTES])
+		  void *context, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_store store;
 	*input = NULL;

@@ -13,13 +13,13 @@
 #ifndef KY_FORMATS_INPUT_H
 #define KY_FORMATS_INPUT_H
 
+#include "base/fail.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/types.h>
-
-#define KY_INPUT_MESSAGE_BYTES 512
 
 struct ky_input {
 	const uint8_t *at;  /* next byte */
@@ -36,7 +36,7 @@ typedef int (*ky_input_progress_fn)(void *context, uint64_t done, uint64_t all);
 
 /* Open a file; "-" is standard input. Return 0, or -errno and a message with the cause and the remedy. */
 int ky_input_open(struct ky_input **input, const char *path, ky_input_progress_fn progress,
-		  void *context, char message[KY_INPUT_MESSAGE_BYTES]);
+		  void *context, char message[KY_MESSAGE_BYTES]);
 /* Open bytes that the caller keeps as long as the input is open. */
 int ky_input_open_memory(struct ky_input **input, const void *data, uint64_t bytes,
 			 const char *name);

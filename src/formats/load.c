@@ -70,28 +70,28 @@ static void show_bytes(const struct ky_probe *probe, char *to, size_t room)
 
 /* Describe an input that no reader knows; members: of the archive whose files were tried, or 0. */
 static void describe_unknown(const struct ky_probe *probe, uint32_t members,
-			     char message[KY_LOAD_MESSAGE_BYTES])
+			     char message[KY_MESSAGE_BYTES])
 {
 	char first[BYTES_SHOWN * 3 + 4];
 	if (probe->bytes == 0) {
-		snprintf(message, KY_LOAD_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "at byte 0: is empty, expected a trace: record it again");
 		return;
 	}
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
 		if (probe->bytes >= signs[i].bytes_count &&
 		    memcmp(probe->data, signs[i].bytes, signs[i].bytes_count) == 0) {
-			snprintf(message, KY_LOAD_MESSAGE_BYTES, "%s", signs[i].what);
+			snprintf(message, KY_MESSAGE_BYTES, "%s", signs[i].what);
 			return;
 		}
 	show_bytes(probe, first, sizeof(first));
 	if (members > 1)
-		snprintf(message, KY_LOAD_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "is an archive of %u files, none of which is a trace that kymo knows; "
 			 "kymo --help lists the formats",
 			 members);
 	else
-		snprintf(message, KY_LOAD_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "at byte 0: is not a trace that kymo knows: begins with %s; kymo --help "
 			 "lists the formats, --input-format names one",
 			 first);
@@ -100,7 +100,7 @@ static void describe_unknown(const struct ky_probe *probe, uint32_t members,
 /* Return the reader of a file, or NULL. */
 static const struct ky_reader *reader_of(const char *path)
 {
-	char message[KY_INPUT_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct stat file;
 	struct ky_input *input;
 	struct ky_probe probe;
@@ -132,32 +132,32 @@ static int name_files(const char *path, struct dirent **names, int count, char *
 			length > 0 && (size_t)length < sizeof(full) ? reader_of(full) : NULL;
 		if (!reader)
 			continue;
-		if (found < FILES_NAMED_MAX && used < KY_LOAD_MESSAGE_BYTES)
-			used += (size_t)snprintf(message + used, KY_LOAD_MESSAGE_BYTES - used,
+		if (found < FILES_NAMED_MAX && used < KY_MESSAGE_BYTES)
+			used += (size_t)snprintf(message + used, KY_MESSAGE_BYTES - used,
 						 "%s%.100s (%s)", found ? ", " : "",
 						 names[i]->d_name, reader->name);
 		found++;
 	}
-	if (found > FILES_NAMED_MAX && used < KY_LOAD_MESSAGE_BYTES)
-		snprintf(message + used, KY_LOAD_MESSAGE_BYTES - used, ", ...");
+	if (found > FILES_NAMED_MAX && used < KY_MESSAGE_BYTES)
+		snprintf(message + used, KY_MESSAGE_BYTES - used, ", ...");
 	return found;
 }
 
 /* Describe a directory that no reader knows: name its files that can be loaded. */
-static void describe_directory(const char *path, char message[KY_LOAD_MESSAGE_BYTES])
+static void describe_directory(const char *path, char message[KY_MESSAGE_BYTES])
 {
 	static const char head[] = "is a directory of no known format; name a file in it: ";
 	struct dirent **names;
 	const int count = scandir(path, &names, not_hidden, alphasort);
-	snprintf(message, KY_LOAD_MESSAGE_BYTES, "%s", head);
+	snprintf(message, KY_MESSAGE_BYTES, "%s", head);
 	const int cause = errno;
 	const int found = count > 0 ? name_files(path, names, count, message, sizeof(head) - 1) : 0;
 	if (count < 0)
-		snprintf(message, KY_LOAD_MESSAGE_BYTES, "cannot list this directory: %s%s",
+		snprintf(message, KY_MESSAGE_BYTES, "cannot list this directory: %s%s",
 			 strerror(cause),
 			 cause == EACCES ? "; make it readable or run as its owner" : "");
 	else if (!found)
-		snprintf(message, KY_LOAD_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "is a directory, and neither it nor a file in it is a trace that kymo "
 			 "knows; kymo --help lists the formats");
 	for (int i = 0; i < count; i++)
@@ -243,19 +243,19 @@ static const struct ky_reader *reader_named(const char *name)
 	return NULL;
 }
 
-static int fail_unknown_name(const char *name, char message[KY_LOAD_MESSAGE_BYTES])
+static int fail_unknown_name(const char *name, char message[KY_MESSAGE_BYTES])
 {
-	int used = snprintf(message, KY_LOAD_MESSAGE_BYTES,
-			    "%.64s is not an input format: use one of", name);
+	int used = snprintf(message, KY_MESSAGE_BYTES, "%.64s is not an input format: use one of",
+			    name);
 	for (const struct ky_reader *const *reader = ky_readers; *reader; reader++)
-		if (used < KY_LOAD_MESSAGE_BYTES)
-			used += snprintf(message + used, (size_t)(KY_LOAD_MESSAGE_BYTES - used),
-					 "%s %s", reader == ky_readers ? "" : ",", (*reader)->name);
+		if (used < KY_MESSAGE_BYTES)
+			used += snprintf(message + used, (size_t)(KY_MESSAGE_BYTES - used), "%s %s",
+					 reader == ky_readers ? "" : ",", (*reader)->name);
 	return -EINVAL;
 }
 
 /* Complete the message of a failed load with its path and what is wrong with the input. */
-static int fail(const struct loading *loading, int error, char message[KY_LOAD_MESSAGE_BYTES])
+static int fail(const struct loading *loading, int error, char message[KY_MESSAGE_BYTES])
 {
 	const struct ky_load *load = &loading->load;
 	const char *damage = NULL;
@@ -263,19 +263,19 @@ static int fail(const struct loading *loading, int error, char message[KY_LOAD_M
 	if (load->input)
 		damage = ky_input_damage(load->input, &truncated);
 	if (error == -EINTR || error == -ECANCELED)
-		snprintf(message, KY_LOAD_MESSAGE_BYTES, "%s: interrupted", loading->shown);
+		snprintf(message, KY_MESSAGE_BYTES, "%s: interrupted", loading->shown);
 	else if (error == -ENOMEM)
-		snprintf(message, KY_LOAD_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "%s: not enough memory; load a part of it, or on a larger machine",
 			 loading->shown);
 	else if (load->message[0] && strncmp(load->message, loading->shown,
 					     strlen(loading->shown)) == 0) /* names the path */
-		snprintf(message, KY_LOAD_MESSAGE_BYTES, "%s", load->message);
+		snprintf(message, KY_MESSAGE_BYTES, "%s", load->message);
 	else if (load->message[0])
-		snprintf(message, KY_LOAD_MESSAGE_BYTES, "%.160s: %.260s%s%.80s", loading->shown,
+		snprintf(message, KY_MESSAGE_BYTES, "%.160s: %.260s%s%.80s", loading->shown,
 			 load->message, damage ? "; " : "", damage ? damage : "");
 	else
-		snprintf(message, KY_LOAD_MESSAGE_BYTES, "cannot read %s: %s", loading->shown,
+		snprintf(message, KY_MESSAGE_BYTES, "cannot read %s: %s", loading->shown,
 			 strerror(-error));
 	return error;
 }
@@ -295,7 +295,7 @@ static int take_input_error(struct ky_load *load)
 }
 
 static int run_reader(struct loading *loading, const struct ky_reader *reader,
-		      struct ky_trace **trace, char message[KY_LOAD_MESSAGE_BYTES])
+		      struct ky_trace **trace, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_load *load = &loading->load;
 	const unsigned failures = ky_memory_failures();
@@ -356,7 +356,7 @@ static const struct ky_reader reader_empty = {
 	.name = "empty", .title = "an empty file", .read = read_nothing};
 
 static int load_input(struct loading *loading, const struct ky_reader *reader,
-		      struct ky_trace **trace, char message[KY_LOAD_MESSAGE_BYTES])
+		      struct ky_trace **trace, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_load *load = &loading->load;
 	struct ky_probe probe;
@@ -381,7 +381,7 @@ static int load_input(struct loading *loading, const struct ky_reader *reader,
 }
 
 static int load_directory(struct loading *loading, const struct ky_reader *reader,
-			  struct ky_trace **trace, char message[KY_LOAD_MESSAGE_BYTES])
+			  struct ky_trace **trace, char message[KY_MESSAGE_BYTES])
 {
 	const unsigned failures = ky_memory_failures();
 	const struct ky_probe probe = {.data = (const uint8_t *)"", .path = loading->load.path};
@@ -394,7 +394,7 @@ static int load_directory(struct loading *loading, const struct ky_reader *reade
 }
 
 static int load_file(struct loading *loading, const struct ky_reader *reader,
-		     struct ky_trace **trace, char message[KY_LOAD_MESSAGE_BYTES])
+		     struct ky_trace **trace, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_load *load = &loading->load;
 	if (reader && reader->directory) {
@@ -428,7 +428,7 @@ static void start(struct loading *loading, const char *path, const struct ky_loa
 }
 
 int ky_load(struct ky_trace **trace, const char *path, const struct ky_load_options *options,
-	    char message[KY_LOAD_MESSAGE_BYTES])
+	    char message[KY_MESSAGE_BYTES])
 {
 	static const struct ky_load_options usual = {.size = sizeof(usual)};
 	const struct ky_reader *reader = NULL;
@@ -454,7 +454,7 @@ int ky_load(struct ky_trace **trace, const char *path, const struct ky_load_opti
 }
 
 int ky_load_memory(struct ky_trace **trace, const void *data, size_t bytes,
-		   const struct ky_reader *reader, char message[KY_LOAD_MESSAGE_BYTES])
+		   const struct ky_reader *reader, char message[KY_MESSAGE_BYTES])
 {
 	const struct ky_load_options usual = {.size = sizeof(usual)};
 	struct loading loading;

@@ -6,10 +6,9 @@
 #ifndef KY_FORMATS_LOAD_H
 #define KY_FORMATS_LOAD_H
 
+#include "base/fail.h"
 #include "formats/input.h"
 #include "model/intake.h"
-
-#define KY_LOAD_MESSAGE_BYTES 512
 
 #define KY_PROBE_BYTES (64u << 10)
 
@@ -35,7 +34,7 @@ struct ky_load {
 	int (*progress)(struct ky_load *load, uint64_t done, uint64_t all);
 	void *context;
 	/* One line: why the load failed; set by ky_load_fail(). */
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 };
 
 struct ky_reader {
@@ -105,9 +104,9 @@ struct ky_load_options {
  * NULL and message is one line that names the path, the place and the remedy. Return 0 or -errno.
  */
 int ky_load(struct ky_trace **trace, const char *path, const struct ky_load_options *options,
-	    char message[KY_LOAD_MESSAGE_BYTES]);
+	    char message[KY_MESSAGE_BYTES]);
 /* Load bytes in memory, for tests and fuzzing; reader may be NULL. */
 int ky_load_memory(struct ky_trace **trace, const void *data, size_t bytes,
-		   const struct ky_reader *reader, char message[KY_LOAD_MESSAGE_BYTES]);
+		   const struct ky_reader *reader, char message[KY_MESSAGE_BYTES]);
 
 #endif

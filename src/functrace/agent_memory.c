@@ -620,22 +620,22 @@ static int64_t make(struct ky_patch *patch)
 	return result ? result : own_home(patch);
 }
 
-int ky_agent_memory_make(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_agent_memory_make(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	const int error = (int)make(patch);
 	if (error == -EPROTO)
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "Cannot patch process %d: another version of kymo was attached to it; "
 			 "restart the program",
 			 (int)patch->remote.pid);
 	else if (error == -EPERM)
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "Cannot patch process %d: the memory that kymo made in it was replaced: "
 			 "another process shares its descriptors and changes them; use --engine "
 			 "sample",
 			 (int)patch->remote.pid);
 	else if (error)
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "Cannot set up memory in process %d: %s; try a smaller --buffer, or "
 			 "--engine sample",
 			 (int)patch->remote.pid, strerror(-error));

@@ -116,15 +116,13 @@ static void find_functions(struct ky_functions_reading *reading, bool lines)
 		ky_functions_lines(reading);
 }
 
-int ky_functions_fail(char message[KY_FUNCTRACE_MESSAGE_BYTES], const char *path, int error)
+int ky_functions_fail(char message[KY_MESSAGE_BYTES], const char *path, int error)
 {
 	const char *what = error == -ENOMEM ? "out of memory"
 			   : error == -ENOTSUP
 				   ? "it is not an x86-64 program: only those can be patched"
 				   : "it is not an ELF file";
-	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "cannot find the functions of %s: %s", path,
-		 what);
-	return error;
+	return ky_fail(message, error, "cannot find the functions of %s: %s", path, what);
 }
 
 static int open_file(struct ky_functions_reading *reading, int fd)
@@ -162,7 +160,7 @@ static int make(struct ky_functions_reading *reading, const char *path)
 }
 
 int ky_functions_read(struct ky_functions **functions, int fd, const char *path, bool lines,
-		      char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		      char message[KY_MESSAGE_BYTES])
 {
 	struct ky_functions_reading reading = {.fd = fd};
 	*functions = NULL;

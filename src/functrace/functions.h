@@ -13,11 +13,11 @@
 #ifndef KY_FUNCTRACE_FUNCTIONS_H
 #define KY_FUNCTRACE_FUNCTIONS_H
 
+#include "base/fail.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define KY_FUNCTRACE_MESSAGE_BYTES 512 /* as KY_CAPTURE_MESSAGE_BYTES */
 
 enum ky_function_how {
 	KY_FUNCTION_NOT,   /* see why */
@@ -109,7 +109,7 @@ struct ky_functions {
  * longer. Return 0, or -errno with a message.
  */
 int ky_functions_read(struct ky_functions **functions, int fd, const char *path, bool lines,
-		      char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+		      char message[KY_MESSAGE_BYTES]);
 void ky_functions_free(struct ky_functions **functions);
 /*
  * Do the same, but read a file only once as long as it does not change: all processes that map it share the result,
@@ -117,7 +117,7 @@ void ky_functions_free(struct ky_functions **functions);
  * only.
  */
 int ky_functions_share(const struct ky_functions **functions, int fd, const char *path, bool lines,
-		       char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+		       char message[KY_MESSAGE_BYTES]);
 void ky_functions_unshare(const struct ky_functions **functions);
 /* Free unused results. Return how many files. */
 uint32_t ky_functions_shared_clear(void);
@@ -144,7 +144,7 @@ const uint8_t *ky_functions_code(const struct ky_functions *functions, uint64_t 
  */
 struct ky_selection;
 int ky_selection_parse(struct ky_selection **selection, const char *list, uint64_t min_bytes,
-		       char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+		       char message[KY_MESSAGE_BYTES]);
 void ky_selection_free(struct ky_selection **selection);
 bool ky_selection_wants(const struct ky_selection *selection, const struct ky_functions *module,
 			const struct ky_function *function);

@@ -316,7 +316,7 @@ static uint32_t trim(uint32_t count_max, uint64_t bytes_max)
 }
 
 int ky_functions_share(const struct ky_functions **functions, int fd, const char *path, bool lines,
-		       char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		       char message[KY_MESSAGE_BYTES])
 {
 	struct stat status = {0};
 	const bool known = fstat(fd, &status) == 0;

@@ -90,7 +90,7 @@ struct ky_functions_reading {
 
 /* ---- functions.c ---- */
 /* Write why they cannot be found to message; return the error. */
-int ky_functions_fail(char message[KY_FUNCTRACE_MESSAGE_BYTES], const char *path, int error);
+int ky_functions_fail(char message[KY_MESSAGE_BYTES], const char *path, int error);
 
 /* ---- functions_segments.c ---- */
 /* Read the segments of code. Return false without memory. */

@@ -47,7 +47,7 @@ const char *ky_functrace_engine_name(enum ky_functrace_engine engine)
 __attribute__((format(printf, 2, 3))) static void note(const struct ky_functrace *functrace,
 						       const char *format, ...)
 {
-	char line[KY_FUNCTRACE_MESSAGE_BYTES];
+	char line[KY_MESSAGE_BYTES];
 	va_list list;
 	if (!functrace->options.note)
 		return;
@@ -60,14 +60,12 @@ __attribute__((format(printf, 2, 3))) static void note(const struct ky_functrace
 /* ---- open and close ---- */
 
 int ky_functrace_open(struct ky_functrace **out, const struct ky_functrace_options *options,
-		      char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		      char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;
 	struct ky_functrace *const functrace = calloc(1, sizeof(*functrace));
-	if (!functrace) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions: out of memory");
-		return -ENOMEM;
-	}
+	if (!functrace)
+		return ky_fail(message, -ENOMEM, "functions: out of memory");
 	functrace->options = *options;
 	const int error = ky_selection_parse(&functrace->selection, options->functions,
 					     options->min_bytes, message);
@@ -145,7 +143,7 @@ struct restoring {
 static void on_child(void *context, pid_t pid, int error, const char *message)
 {
 	const struct restoring *const restoring = context;
-	char line[KY_FUNCTRACE_MESSAGE_BYTES];
+	char line[KY_MESSAGE_BYTES];
 	if (error >= 0)
 		return;
 	snprintf(line, sizeof(line),
@@ -159,7 +157,7 @@ void ky_functrace_restore_children(const struct ky_functrace_facts *facts,
 				   void (*say)(void *context, const char *line), void *context)
 {
 	struct restoring restoring = {say, context};
-	char line[KY_FUNCTRACE_MESSAGE_BYTES];
+	char line[KY_MESSAGE_BYTES];
 	bool whole;
 	if (!facts->children_since)
 		return;
@@ -245,7 +243,7 @@ static struct ky_functrace_process *find(const struct ky_functrace *functrace, p
  */
 static void add_switches(struct ky_functrace *functrace, pid_t pid)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	const struct ky_functrace_options *const o = &functrace->options;
 	const struct ky_off_cpu_options options = {.ring_bytes = SWITCHES_RING_BYTES,
 						   .total_bytes = o->total_bytes,
@@ -263,7 +261,7 @@ static void add_switches(struct ky_functrace *functrace, pid_t pid)
 }
 
 static int begin_patch(struct ky_functrace *functrace, enum ky_functrace_engine engine, pid_t pid,
-		       struct ky_patch **patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		       struct ky_patch **patch, char message[KY_MESSAGE_BYTES])
 {
 	const struct ky_functrace_options *const o = &functrace->options;
 	const struct ky_patch_options options = {.selection = functrace->selection,
@@ -282,8 +280,7 @@ static int begin_patch(struct ky_functrace *functrace, enum ky_functrace_engine 
 	return error;
 }
 
-static int begin_pt(struct ky_functrace *functrace, pid_t pid,
-		    char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int begin_pt(struct ky_functrace *functrace, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	const struct ky_functrace_options *const o = &functrace->options;
 	const struct ky_pt_options options = {.selection = functrace->selection,
@@ -303,8 +300,7 @@ static int begin_pt(struct ky_functrace *functrace, pid_t pid,
 	return error;
 }
 
-int ky_functrace_open_samples(struct ky_functrace *functrace,
-			      char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_functrace_open_samples(struct ky_functrace *functrace, char message[KY_MESSAGE_BYTES])
 {
 	const struct ky_functrace_options *const o = &functrace->options;
 	const struct ky_stack_spans_options options = {
@@ -318,8 +314,7 @@ int ky_functrace_open_samples(struct ky_functrace *functrace,
 	return functrace->samples ? 0 : ky_stack_spans_open(&functrace->samples, &options, message);
 }
 
-static int begin_samples(struct ky_functrace *functrace, pid_t pid,
-			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int begin_samples(struct ky_functrace *functrace, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	const bool first = !functrace->samples;
 	int error = ky_functrace_open_samples(functrace, message);
@@ -339,7 +334,7 @@ static uint64_t ticks_of(int64_t ns)
 }
 
 int ky_functrace_begin(struct ky_functrace *functrace, enum ky_functrace_engine engine, pid_t pid,
-		       char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		       char message[KY_MESSAGE_BYTES])
 {
 	struct ky_patch *patch = NULL;
 	int error = KY_ARRAY_GROW(functrace->processes, functrace->room, functrace->count + 1)
@@ -348,7 +343,7 @@ int ky_functrace_begin(struct ky_functrace *functrace, enum ky_functrace_engine 
 	if (!functrace->began_ticks)
 		functrace->began_ticks = ticks_of(ky_clock_boottime());
 	if (error)
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions: out of memory");
+		snprintf(message, KY_MESSAGE_BYTES, "functions: out of memory");
 	else if (engine == KY_FUNCTRACE_PT)
 		error = begin_pt(functrace, pid, message);
 	else if (engine == KY_FUNCTRACE_SAMPLE)
@@ -390,13 +385,10 @@ static bool is_child_of_traced(const struct ky_functrace *functrace, pid_t pid)
 	return false;
 }
 
-static int remember_child(struct ky_functrace *functrace, pid_t pid,
-			  char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int remember_child(struct ky_functrace *functrace, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
-	if (!KY_ARRAY_GROW(functrace->processes, functrace->room, functrace->count + 1)) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions: out of memory");
-		return -ENOMEM;
-	}
+	if (!KY_ARRAY_GROW(functrace->processes, functrace->room, functrace->count + 1))
+		return ky_fail(message, -ENOMEM, "functions: out of memory");
 	struct ky_functrace_process *const process = &functrace->processes[functrace->count++];
 	*process = (struct ky_functrace_process){.pid = pid, .image = image_of(pid)};
 	if (!ky_patch_is_ours(pid))
@@ -404,8 +396,7 @@ static int remember_child(struct ky_functrace *functrace, pid_t pid,
 	return 0;
 }
 
-int ky_functrace_add(struct ky_functrace *functrace, pid_t pid,
-		     char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_functrace_add(struct ky_functrace *functrace, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	message[0] = '\0';
 	if (find(functrace, pid))
@@ -447,8 +438,8 @@ static void note_limited(struct ky_functrace *functrace, const char *line)
 
 static void patch_again(struct ky_functrace *functrace, struct ky_functrace_process *process)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "", path[PATH_MAX];
-	char line[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES] = "", path[PATH_MAX];
+	char line[KY_MESSAGE_BYTES];
 	(void)ky_proc_exe(process->pid, path, sizeof(path));
 	process->again_ns = 0;
 	const int error =
@@ -510,7 +501,7 @@ static void follow_exec(struct ky_functrace *functrace)
 /* Take programs that children have executed, however soon after their fork. */
 static void take_executed(struct ky_functrace *functrace)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	for (pid_t pid; functrace->switches && (pid = ky_off_cpu_executed(functrace->switches));) {
 		if (!find(functrace, pid))
 			(void)remember_child(functrace, pid, message);

@@ -46,9 +46,9 @@ struct ky_functrace_options {
 };
 
 struct ky_functrace_facts {
-	enum ky_functrace_engine engine;      /* of the first process */
-	char why[KY_FUNCTRACE_MESSAGE_BYTES]; /* one line: why this engine and no other */
-	struct ky_patch_facts patch;          /* sums over the processes */
+	enum ky_functrace_engine engine; /* of the first process */
+	char why[KY_MESSAGE_BYTES];      /* one line: why this engine and no other */
+	struct ky_patch_facts patch;     /* sums over the processes */
 	uint64_t samples, samples_lost;
 	/* after the end: forked children may have jumps, if they began since then (/proc/PID/stat); 0: none have */
 	uint64_t children_since;
@@ -56,20 +56,18 @@ struct ky_functrace_facts {
 };
 
 int ky_functrace_open(struct ky_functrace **functrace, const struct ky_functrace_options *options,
-		      char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+		      char message[KY_MESSAGE_BYTES]);
 /*
  * Before a program is started that cannot be held at its entry point, because ptrace is refused with that error: return
  * 0 when an engine is left that may trace it all the same, or -ENOTSUP with a message.
  */
-int ky_functrace_unheld(struct ky_functrace *functrace, int error,
-			char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_functrace_unheld(struct ky_functrace *functrace, int error, char message[KY_MESSAGE_BYTES]);
 /*
  * Trace a process from now on. Return 0; -ENOTSUP: the engine asked for is impossible here (exit 77); or -errno with
  * a message. A process that is traced already, or a child whose parent is traced and that writes into its drum, stays
  * as it is until it executes another program.
  */
-int ky_functrace_add(struct ky_functrace *functrace, pid_t pid,
-		     char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_functrace_add(struct ky_functrace *functrace, pid_t pid, char message[KY_MESSAGE_BYTES]);
 void ky_functrace_round(struct ky_functrace *functrace);
 /* Call this before a time window is taken from the drums. */
 void ky_functrace_flush(struct ky_functrace *functrace);
@@ -119,7 +117,7 @@ struct ky_functrace {
 	struct ky_functrace_options options;
 	struct ky_selection *selection;
 	enum ky_functrace_engine engine; /* KY_FUNCTRACE_AUTO: not chosen yet */
-	char why[KY_FUNCTRACE_MESSAGE_BYTES];
+	char why[KY_MESSAGE_BYTES];
 	struct ky_functrace_process *processes;
 	uint32_t count, room;
 	struct ky_pt *pt;
@@ -138,10 +136,9 @@ struct ky_functrace {
 
 /* Start the chosen engine on a process. Return 0, or -errno with a message. */
 int ky_functrace_begin(struct ky_functrace *functrace, enum ky_functrace_engine engine, pid_t pid,
-		       char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+		       char message[KY_MESSAGE_BYTES]);
 /* Open the engine sample, without a process. Return 0, or -errno with a message. */
-int ky_functrace_open_samples(struct ky_functrace *functrace,
-			      char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_functrace_open_samples(struct ky_functrace *functrace, char message[KY_MESSAGE_BYTES]);
 
 /* ---- functrace_choose.c ---- */
 
@@ -149,7 +146,6 @@ int ky_functrace_open_samples(struct ky_functrace *functrace,
  * Trace the first process with the engine that was asked for, or the first that works; set functrace->engine and why.
  * Return 0; -ENOTSUP or another -errno with a message.
  */
-int ky_functrace_choose(struct ky_functrace *functrace, pid_t pid,
-			char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_functrace_choose(struct ky_functrace *functrace, pid_t pid, char message[KY_MESSAGE_BYTES]);
 
 #endif

@@ -44,7 +44,7 @@ static void name_of(pid_t pid, char *name, size_t room)
 /* Report whether most of its functions have room for a jump, or call a hook at their start and end. */
 static bool is_compiled_for(pid_t pid)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES], path[PATH_MAX];
+	char message[KY_MESSAGE_BYTES], path[PATH_MAX];
 	const struct ky_functions *program = NULL;
 	program_of(pid, path, sizeof(path));
 	const int fd = ky_proc_open(pid, "exe", O_RDONLY);
@@ -132,10 +132,9 @@ static bool is_impossible(int error)
 	}
 }
 
-static int choose_asked(struct ky_functrace *functrace, pid_t pid,
-			char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int choose_asked(struct ky_functrace *functrace, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
-	char why[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char why[KY_MESSAGE_BYTES] = "";
 	const enum ky_functrace_engine engine = functrace->options.engine;
 	const int error = ky_functrace_begin(functrace, engine, pid, why);
 	if (!error) {
@@ -143,23 +142,21 @@ static int choose_asked(struct ky_functrace *functrace, pid_t pid,
 		note_engine(functrace, pid, "as asked for");
 		return 0;
 	}
-	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "--engine %s: %.480s",
-		 ky_functrace_engine_name(engine), why[0] ? why : strerror(-error));
-	return is_impossible(error) ? -ENOTSUP : error;
+	return ky_fail(message, is_impossible(error) ? -ENOTSUP : error, "--engine %s: %.480s",
+		       ky_functrace_engine_name(engine), why[0] ? why : strerror(-error));
 }
 
 /* Add a reason to those so far. */
-static void add_reason(char reasons[KY_FUNCTRACE_MESSAGE_BYTES], const char *reason)
+static void add_reason(char reasons[KY_MESSAGE_BYTES], const char *reason)
 {
 	const size_t used = strlen(reasons);
-	snprintf(reasons + used, KY_FUNCTRACE_MESSAGE_BYTES - used, "%s%s", used ? "; " : "",
-		 reason);
+	snprintf(reasons + used, KY_MESSAGE_BYTES - used, "%s%s", used ? "; " : "", reason);
 }
 
 static bool try_engine(struct ky_functrace *functrace, enum ky_functrace_engine engine, pid_t pid,
-		       char reasons[KY_FUNCTRACE_MESSAGE_BYTES], int *error)
+		       char reasons[KY_MESSAGE_BYTES], int *error)
 {
-	char why[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char why[KY_MESSAGE_BYTES] = "";
 	*error = ky_functrace_begin(functrace, engine, pid, why);
 	if (*error) {
 		add_reason(reasons, why[0] ? why : strerror(-*error));
@@ -169,10 +166,9 @@ static bool try_engine(struct ky_functrace *functrace, enum ky_functrace_engine 
 	return true;
 }
 
-int ky_functrace_choose(struct ky_functrace *functrace, pid_t pid,
-			char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_functrace_choose(struct ky_functrace *functrace, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
-	char reasons[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char reasons[KY_MESSAGE_BYTES] = "";
 	int error = 0;
 	if (functrace->options.engine != KY_FUNCTRACE_AUTO)
 		return choose_asked(functrace, pid, message);
@@ -185,22 +181,21 @@ int ky_functrace_choose(struct ky_functrace *functrace, pid_t pid,
 		note_engine(functrace, pid, reasons);
 		return 0;
 	}
-	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions cannot be traced: %.480s",
-		 reasons);
-	return is_impossible(error) ? -ENOTSUP : error;
+	return ky_fail(message, is_impossible(error) ? -ENOTSUP : error,
+		       "functions cannot be traced: %.480s", reasons);
 }
 
 /* ---- a program that cannot be held ---- */
 
 /* Report whether an engine can be opened that does not need ptrace; add the reasons why not. */
-static bool can_do_without(struct ky_functrace *functrace, char reasons[KY_FUNCTRACE_MESSAGE_BYTES])
+static bool can_do_without(struct ky_functrace *functrace, char reasons[KY_MESSAGE_BYTES])
 {
 	const enum ky_functrace_engine asked = functrace->options.engine;
-	char why[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char why[KY_MESSAGE_BYTES] = "";
 	if ((asked == KY_FUNCTRACE_PT || asked == KY_FUNCTRACE_AUTO) && ky_pt_available(why))
 		return true;
 	if (asked == KY_FUNCTRACE_PT)
-		snprintf(reasons, KY_FUNCTRACE_MESSAGE_BYTES, "--engine pt: %s", why);
+		snprintf(reasons, KY_MESSAGE_BYTES, "--engine pt: %s", why);
 	if (asked != KY_FUNCTRACE_AUTO && asked != KY_FUNCTRACE_SAMPLE)
 		return false;
 	const int error = ky_functrace_open_samples(functrace, why);
@@ -209,18 +204,16 @@ static bool can_do_without(struct ky_functrace *functrace, char reasons[KY_FUNCT
 	return !error;
 }
 
-int ky_functrace_unheld(struct ky_functrace *functrace, int error,
-			char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_functrace_unheld(struct ky_functrace *functrace, int error, char message[KY_MESSAGE_BYTES])
 {
 	const enum ky_functrace_engine asked = functrace->options.engine;
 	const bool others = asked == KY_FUNCTRACE_PATCH || asked == KY_FUNCTRACE_NOPS;
-	char reasons[KY_FUNCTRACE_MESSAGE_BYTES];
+	char reasons[KY_MESSAGE_BYTES];
 	snprintf(reasons, sizeof(reasons),
 		 "tracing is forbidden (ptrace: %s), as in a container without CAP_SYS_PTRACE%s",
 		 strerror(-error), others ? "; use --engine sample" : "");
 	if (can_do_without(functrace, reasons))
 		return 0;
-	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-		 "functions cannot be traced, and the program was not run: %.420s", reasons);
-	return -ENOTSUP;
+	return ky_fail(message, -ENOTSUP,
+		       "functions cannot be traced, and the program was not run: %.420s", reasons);
 }

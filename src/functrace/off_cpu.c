@@ -193,10 +193,9 @@ pid_t ky_off_cpu_ended(struct ky_off_cpu *switches)
 
 /* ---- adding ---- */
 
-static int refuse(int error, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int refuse(int error, char message[KY_MESSAGE_BYTES])
 {
-	return ky_perf_events_refused(error, "off-CPU times", 2, message,
-				      KY_FUNCTRACE_MESSAGE_BYTES);
+	return ky_perf_events_refused(error, "off-CPU times", 2, message, KY_MESSAGE_BYTES);
 }
 
 struct adding {
@@ -232,7 +231,7 @@ static void add_threads(struct adding *adding, pid_t pid)
  * Add a process. Threads that others make in the meantime are found in the next pass; those of threads that have
  * their events come automatically.
  */
-int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	struct adding adding = {.switches = switches};
 	ky_off_cpu_round(switches);
@@ -248,7 +247,7 @@ int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid, char message[KY_FUNCT
 		return 0;
 	const int error = adding.error ? adding.error : -ESRCH;
 	if (error == -ESRCH)
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "process %ld is gone", (long)pid);
+		snprintf(message, KY_MESSAGE_BYTES, "process %ld is gone", (long)pid);
 	else
 		refuse(error, message);
 	return error;
@@ -278,14 +277,12 @@ static int open_rings(struct ky_off_cpu *switches)
 }
 
 int ky_off_cpu_open(struct ky_off_cpu **out, const struct ky_off_cpu_options *options,
-		    char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		    char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;
 	struct ky_off_cpu *const switches = calloc(1, sizeof(*switches));
-	if (!switches) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "out of memory");
-		return -ENOMEM;
-	}
+	if (!switches)
+		return ky_fail(message, -ENOMEM, "out of memory");
 	switches->options = *options;
 	const int error = open_rings(switches);
 	if (error) {

@@ -18,10 +18,9 @@ struct ky_off_cpu_options {
 	void *context;
 };
 int ky_off_cpu_open(struct ky_off_cpu **switches, const struct ky_off_cpu_options *options,
-		    char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+		    char message[KY_MESSAGE_BYTES]);
 /* Watch a process, with its present and future threads. */
-int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid,
-		   char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid, char message[KY_MESSAGE_BYTES]);
 void ky_off_cpu_round(struct ky_off_cpu *switches);
 /* Return a process that has executed another program since the last call; 0: no more. */
 pid_t ky_off_cpu_executed(struct ky_off_cpu *switches);

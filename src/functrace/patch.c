@@ -27,7 +27,7 @@
 
 void ky_patch_note(const struct ky_patch *patch, const char *format, ...)
 {
-	char line[KY_FUNCTRACE_MESSAGE_BYTES];
+	char line[KY_MESSAGE_BYTES];
 	va_list arguments;
 	if (!patch->options.note)
 		return;
@@ -37,7 +37,7 @@ void ky_patch_note(const struct ky_patch *patch, const char *format, ...)
 	patch->options.note(patch->options.context, line);
 }
 
-int ky_patch_stop(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_patch_stop(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	if (patch->options.stops)
 		patch->options.stops(patch->options.context, patch->remote.pid, true);
@@ -55,19 +55,18 @@ void ky_patch_go(struct ky_patch *patch)
 		patch->options.stops(patch->options.context, patch->remote.pid, false);
 }
 
-static int fail(const struct ky_patch *patch, int error, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int fail(const struct ky_patch *patch, int error, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_proc_stat stat;
 	const bool ended = error && (ky_proc_stat(patch->remote.pid, 0, &stat) != 0 ||
 				     ky_proc_state_ended(stat.state));
-	if (ended) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "Cannot trace process %d: it ended before its functions were patched",
-			 (int)patch->remote.pid);
-		return -ESRCH;
-	}
+	if (ended)
+		return ky_fail(
+			message, -ESRCH,
+			"Cannot trace process %d: it ended before its functions were patched",
+			(int)patch->remote.pid);
 	if (error && !message[0])
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "Cannot patch process %d: %s",
+		snprintf(message, KY_MESSAGE_BYTES, "Cannot patch process %d: %s",
 			 (int)patch->remote.pid, strerror(-error));
 	return error;
 }
@@ -75,26 +74,25 @@ static int fail(const struct ky_patch *patch, int error, char message[KY_FUNCTRA
 /* ---- checks ---- */
 
 /* Refuse a program in a sandbox, which may kill it for a system call that it never made. */
-static int check_sandbox(const struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int check_sandbox(const struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	if (!ky_remote_sandboxed(patch->remote.pid))
 		return 0;
-	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-		 "Cannot patch process %d: it is in a sandbox (seccomp) that may kill it for our "
-		 "system "
-		 "calls; use --engine sample",
-		 (int)patch->remote.pid);
-	return -ENOTSUP;
+	return ky_fail(
+		message, -ENOTSUP,
+		"Cannot patch process %d: it is in a sandbox (seccomp) that may kill it for our "
+		"system "
+		"calls; use --engine sample",
+		(int)patch->remote.pid);
 }
 
-static int refuse_counterless(const struct ky_patch *patch,
-			      char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int refuse_counterless(const struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
-	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-		 "Cannot patch process %d: it has turned the CPU's counter off (PR_SET_TSC or "
-		 "strict seccomp) or uses the register gs; use --engine sample",
-		 (int)patch->remote.pid);
-	return -ENOTSUP;
+	return ky_fail(
+		message, -ENOTSUP,
+		"Cannot patch process %d: it has turned the CPU's counter off (PR_SET_TSC or "
+		"strict seccomp) or uses the register gs; use --engine sample",
+		(int)patch->remote.pid);
 }
 
 static bool is_anothers(const struct ky_patch *patch)
@@ -102,7 +100,7 @@ static bool is_anothers(const struct ky_patch *patch)
 	return ky_agent_memory_owned(&patch->home) && patch->home.owner_pid != (uint32_t)getpid();
 }
 
-static int check_home(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int check_home(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	int error = ky_agent_memory_read(patch);
 	if (error == -ENOENT)
@@ -110,38 +108,37 @@ static int check_home(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_
 	if (!error && patch->home.version && !is_anothers(patch))
 		error = ky_patch_table_read(patch);
 	if (error == -EPROTO)
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "Cannot patch process %d: another version of kymo was attached to it; "
 			 "restart the program",
 			 (int)patch->remote.pid);
 	if (error)
 		return error;
-	if (is_anothers(patch)) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "Cannot patch process %d: another kymo (pid %u) traces its functions; end "
-			 "that first",
-			 (int)patch->remote.pid, patch->home.owner_pid);
-		return -EBUSY;
-	}
+	if (is_anothers(patch))
+		return ky_fail(
+			message, -EBUSY,
+			"Cannot patch process %d: another kymo (pid %u) traces its functions; end "
+			"that first",
+			(int)patch->remote.pid, patch->home.owner_pid);
 	return 0;
 }
 
 /* Refuse the engine nops where it would find nothing; nothing was done to the process yet. */
-static int check_compiled(const struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int check_compiled(const struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	if (!patch->options.nops_only || patch->facts.functions)
 		return 0;
-	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-		 "No wanted function of process %d was compiled for it "
-		 "(-fpatchable-function-entry=5 or -finstrument-functions); use --engine patch",
-		 (int)patch->remote.pid);
-	return -ENOTSUP;
+	return ky_fail(
+		message, -ENOTSUP,
+		"No wanted function of process %d was compiled for it "
+		"(-fpatchable-function-entry=5 or -finstrument-functions); use --engine patch",
+		(int)patch->remote.pid);
 }
 
 /* ---- open ---- */
 
 /* While all threads are stopped: check the threads and make the memory in the process. */
-static int settle_in(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int settle_in(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	int error = 0;
 	if (patch->remote.count == 1 && !patch->remote.threads[0].registers.fs_base)
@@ -169,7 +166,7 @@ static int settle_in(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_B
  * Stop all threads with no jump set and none inside what an earlier attach left, because its memory is about to be
  * used again. A thread in the agent leaves it at once when tracing is off.
  */
-static int stop_quietly(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int stop_quietly(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	int error = ky_patch_undo_needed(patch) ? ky_patch_undo(patch, message) : 0;
 	for (uint32_t i = 0; !error && i < KY_PATCH_QUIET_TRIES; i++) {
@@ -185,7 +182,7 @@ static int stop_quietly(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAG
 		ky_patch_undo_pause(i);
 	}
 	if (!error) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "Cannot patch process %d: a thread is still inside the code of an "
 			 "earlier kymo; try again",
 			 (int)patch->remote.pid);
@@ -194,7 +191,7 @@ static int stop_quietly(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAG
 	return error;
 }
 
-static int first_stop(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int first_stop(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	int error = stop_quietly(patch, message);
 	if (error)
@@ -234,7 +231,7 @@ static uint32_t count_functions(const struct ky_patch *patch)
 /* Set the jumps of new modules, while all threads are stopped. */
 static int set_jumps(struct ky_patch *patch, struct ky_patch_edits *edits)
 {
-	int error = ky_patch_threads_check(patch, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0});
+	int error = ky_patch_threads_check(patch, (char[KY_MESSAGE_BYTES]){0});
 	if (!error && ky_agent_memory_left(patch))
 		error = -ENOTSUP;
 	if (error)
@@ -263,8 +260,7 @@ static void undo_now(struct ky_patch *patch, struct ky_patch_edits *edits)
 					      edits->items[i].expect, edits->items[i].bytes);
 }
 
-static int plan_and_set(struct ky_patch *patch, bool resume,
-			char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int plan_and_set(struct ky_patch *patch, bool resume, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_patch_edits edits = {0};
 	int error = ky_patch_plan(patch, &edits);
@@ -293,7 +289,7 @@ static int plan_and_set(struct ky_patch *patch, bool resume,
 	return error;
 }
 
-static int open_all(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int open_all(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	int error = check_sandbox(patch, message);
 	if (!error)
@@ -334,15 +330,13 @@ void ky_patch_free(struct ky_patch *patch)
 }
 
 int ky_patch_open(struct ky_patch **out, pid_t pid, const struct ky_patch_options *options,
-		  char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		  char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;
 	message[0] = '\0';
 	struct ky_patch *patch = calloc(1, sizeof(*patch));
-	if (!patch) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions: out of memory");
-		return -ENOMEM;
-	}
+	if (!patch)
+		return ky_fail(message, -ENOMEM, "functions: out of memory");
 	patch->options = *options;
 	patch->entry_only = options->entry_only;
 	patch->keep.drum_fd = -1;
@@ -362,7 +356,7 @@ int ky_patch_open(struct ky_patch **out, pid_t pid, const struct ky_patch_option
 
 static void patch_loaded(struct ky_patch *patch)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	int error = ky_patch_modules_read(patch, message);
 	const bool more = error > 0;
 	if (more)
@@ -405,7 +399,7 @@ static bool has_left(struct ky_patch *patch)
 /* Resume a thread that waits for a library to be patched: that will not happen. */
 static void resume_left(struct ky_patch *patch)
 {
-	if (ky_patch_stop(patch, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0}))
+	if (ky_patch_stop(patch, (char[KY_MESSAGE_BYTES]){0}))
 		return;
 	ky_agent_memory_resume(patch);
 	ky_patch_go(patch);
@@ -423,7 +417,7 @@ static void keep_memory(struct ky_patch *patch)
 	const bool looks = !patch->home.unlocks && now - patch->looked_ns > LOOK_NS;
 	patch->looked_ns = looks ? now : patch->looked_ns;
 	const bool locked = looks && ky_agent_memory_locked(patch);
-	if ((!grows && !locked) || ky_patch_stop(patch, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0}))
+	if ((!grows && !locked) || ky_patch_stop(patch, (char[KY_MESSAGE_BYTES]){0}))
 		return;
 	if (locked)
 		ky_agent_memory_unlock(patch);
@@ -450,7 +444,7 @@ void ky_patch_round(struct ky_patch *patch)
 	else if (pause)
 		patch_loaded(patch);
 	else if (!left && ky_patch_instrumented_lost(patch))
-		(void)plan_and_set(patch, true, (char[KY_FUNCTRACE_MESSAGE_BYTES]){0});
+		(void)plan_and_set(patch, true, (char[KY_MESSAGE_BYTES]){0});
 	if (!patch->gone && !left) {
 		keep_memory(patch);
 		ky_patch_table_cool(patch);
@@ -461,7 +455,7 @@ void ky_patch_round(struct ky_patch *patch)
 
 static void undo(struct ky_patch *patch)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	int error = ky_patch_undo(patch, message);
 	for (int i = 1; i < STOP_TRIES && error && !patch->gone; i++) {
 		nanosleep(&(struct timespec){.tv_nsec = STOP_AGAIN_NS}, NULL);

@@ -57,7 +57,7 @@ struct ky_patch_facts {
  * left there then.
  */
 int ky_patch_open(struct ky_patch **patch, pid_t pid, const struct ky_patch_options *options,
-		  char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+		  char message[KY_MESSAGE_BYTES]);
 /* Do the periodic work, some ten times a second. */
 void ky_patch_round(struct ky_patch *patch);
 /* Put everything back. gone: the process has ended already. facts may be NULL. */
@@ -81,7 +81,7 @@ bool ky_patch_is_ours(pid_t pid);
  * Take out the jumps that a kymo left in the process, if that kymo is gone. Return 1: done; 0: there were none; or
  * -errno with a message.
  */
-int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_patch_recover(pid_t pid, char message[KY_MESSAGE_BYTES]);
 /*
  * Let go of threads that could not be stopped in time; call this each round and at the end. Return how many are left.
  */

@@ -76,7 +76,7 @@ static bool wants_any(const struct ky_selection *selection, const struct ky_func
 
 /* Read the functions, with source lines, which take longest, only if a function is wanted. */
 static int read_functions(struct ky_patch *patch, struct ky_patch_module *module, int fd,
-			  const char *path, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+			  const char *path, char message[KY_MESSAGE_BYTES])
 {
 	const bool lines = ky_selection_needs_lines(patch->options.selection);
 	const int error = ky_functions_share(&module->functions, fd, path, lines, message);
@@ -88,7 +88,7 @@ static int read_functions(struct ky_patch *patch, struct ky_patch_module *module
 
 static int add(struct ky_patch *patch, const struct ky_proc_mapping *mapping, int fd, uint64_t bias)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	if (!KY_ARRAY_GROW(patch->modules, patch->modules_room, patch->modules_count + 1))
 		return -ENOMEM;
 	struct ky_patch_module *module = &patch->modules[patch->modules_count];
@@ -229,7 +229,7 @@ static bool is_fresh(const struct ky_patch *patch, uint32_t index)
 	return false;
 }
 
-int ky_patch_modules_read(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_patch_modules_read(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_program_map map;
 	int result = ky_program_map_read(&map, patch->remote.pid);
@@ -241,12 +241,9 @@ int ky_patch_modules_read(struct ky_patch *patch, char message[KY_FUNCTRACE_MESS
 		patch->modules[i].seen = false;
 	int added = result = see_all(patch, &map);
 	ky_program_map_free(&map);
-	if (result < 0) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "Cannot read the modules of process %d: %s", (int)patch->remote.pid,
-			 strerror(-result));
-		return result;
-	}
+	if (result < 0)
+		return ky_fail(message, result, "Cannot read the modules of process %d: %s",
+			       (int)patch->remote.pid, strerror(-result));
 	for (uint32_t i = 0; i < patch->modules_count; i++) {
 		struct ky_patch_module *module = &patch->modules[i];
 		if (module->name && !module->seen)

@@ -7,15 +7,15 @@
 #include <string.h>
 
 int ky_patch_open(struct ky_patch **patch, pid_t pid, const struct ky_patch_options *options,
-		  char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		  char message[KY_MESSAGE_BYTES])
 {
 	(void)options;
 	*patch = NULL;
-	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-		 "Cannot patch process %d: functions are patched on x86-64 only; use --engine "
-		 "sample",
-		 (int)pid);
-	return -ENOTSUP;
+	return ky_fail(
+		message, -ENOTSUP,
+		"Cannot patch process %d: functions are patched on x86-64 only; use --engine "
+		"sample",
+		(int)pid);
 }
 
 void ky_patch_round(struct ky_patch *patch)
@@ -60,7 +60,7 @@ bool ky_patch_is_ours(pid_t pid)
 	return false;
 }
 
-int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_patch_recover(pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	(void)pid, (void)message;
 	return 0;

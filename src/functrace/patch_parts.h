@@ -154,13 +154,13 @@ void ky_patch_note(const struct ky_patch *patch, const char *format, ...)
 /* Free all that kymo itself has of it. */
 void ky_patch_free(struct ky_patch *patch);
 /* Stop and resume the process, with options.stops called around it. */
-int ky_patch_stop(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_patch_stop(struct ky_patch *patch, char message[KY_MESSAGE_BYTES]);
 void ky_patch_go(struct ky_patch *patch);
 
 /* ---- patch_modules.c ---- */
 
 /* Add modules that are newly mapped, drop those that are gone. Return how many are new, or -errno. */
-int ky_patch_modules_read(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_patch_modules_read(struct ky_patch *patch, char message[KY_MESSAGE_BYTES]);
 void ky_patch_modules_free(struct ky_patch *patch);
 /* Set ranges and check_callers of home. */
 void ky_patch_modules_ranges(struct ky_patch *patch);
@@ -185,7 +185,7 @@ bool ky_agent_memory_owned(const struct ky_agent_home *home);
  * While all threads are stopped: map what is missing, make the drum, take the home over. Return 0, or -errno with a
  * message.
  */
-int ky_agent_memory_make(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_agent_memory_make(struct ky_patch *patch, char message[KY_MESSAGE_BYTES]);
 int ky_agent_memory_write(struct ky_patch *patch);
 /*
  * While all threads are stopped: return a region near a module with that many bytes free, and map it if necessary;
@@ -318,7 +318,7 @@ void ky_patch_edits_free(struct ky_patch_edits *edits);
 /* ---- patch_threads.c ---- */
 
 /* While all threads are stopped: check that they can be patched at all. */
-int ky_patch_threads_check(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_patch_threads_check(struct ky_patch *patch, char message[KY_MESSAGE_BYTES]);
 /* Report whether an address is in a stub or in the agent. */
 bool ky_patch_threads_inside(const struct ky_patch *patch, uint64_t address);
 /* Set gs of all threads. */
@@ -362,14 +362,14 @@ void ky_patch_recover_left(const struct ky_agent_home *left);
  * While it runs: take out all that the table has as set, as far as the bytes are still ours, and wait until no thread
  * needs the agent's answers to the unwinder. Return 0; -EBUSY: another kymo came in between; or -errno.
  */
-int ky_patch_undo(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_patch_undo(struct ky_patch *patch, char message[KY_MESSAGE_BYTES]);
 /* Report whether any jump of ours is set. */
 bool ky_patch_undo_needed(const struct ky_patch *patch);
 /*
  * While all threads are stopped: check that nothing else has changed home since it was read. Return 0, -EBUSY with a
  * message, or -errno.
  */
-int ky_patch_undo_check(const struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_patch_undo_check(const struct ky_patch *patch, char message[KY_MESSAGE_BYTES]);
 /* Sleep, longer with each try. */
 void ky_patch_undo_pause(uint32_t tries);
 

@@ -209,7 +209,7 @@ static void collect(struct ky_patch *patch, struct ky_patch_edits *edits, uint64
 
 static void take_out(struct ky_patch *patch, struct ky_patch_edits *edits)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	if (ky_patch_edits_prepare(edits, &patch->remote) || ky_patch_stop(patch, message))
 		return;
 	const bool done =

@@ -44,7 +44,7 @@ static bool is_ours(const struct ky_patch *patch, uint64_t gs)
 	return home->states && gs - home->states < home->states_max * home->state_bytes;
 }
 
-int ky_patch_threads_check(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_patch_threads_check(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	for (uint32_t i = 0; i < patch->remote.count; i++) {
 		const struct user_regs_struct *r = &patch->remote.threads[i].registers;
@@ -60,10 +60,9 @@ int ky_patch_threads_check(struct ky_patch *patch, char message[KY_FUNCTRACE_MES
 			why = "has no thread pointer of the usual kind (as Go programs)";
 		if (!why)
 			continue;
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "Cannot patch process %d: thread %d %s; use --engine sample",
-			 (int)patch->remote.pid, (int)patch->remote.threads[i].tid, why);
-		return -ENOTSUP;
+		return ky_fail(message, -ENOTSUP,
+			       "Cannot patch process %d: thread %d %s; use --engine sample",
+			       (int)patch->remote.pid, (int)patch->remote.threads[i].tid, why);
 	}
 	return 0;
 }

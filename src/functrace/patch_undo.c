@@ -80,7 +80,7 @@ bool ky_patch_undo_needed(const struct ky_patch *patch)
 	return needed;
 }
 
-int ky_patch_undo_check(const struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_patch_undo_check(const struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_agent_home now = {0};
 	const uint64_t at = ky_agent_memory_find(patch->remote.pid);
@@ -88,11 +88,11 @@ int ky_patch_undo_check(const struct ky_patch *patch, char message[KY_FUNCTRACE_
 	if (error || (at == patch->home_at && now.owner_started == patch->home.owner_started &&
 		      now.version == patch->home.version && now.owner_pid == patch->home.owner_pid))
 		return error;
-	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-		 "Cannot patch process %d: another kymo attached to it at the same time; end that "
-		 "first, or try again",
-		 (int)patch->remote.pid);
-	return -EBUSY;
+	return ky_fail(
+		message, -EBUSY,
+		"Cannot patch process %d: another kymo attached to it at the same time; end that "
+		"first, or try again",
+		(int)patch->remote.pid);
 }
 
 void ky_patch_undo_pause(uint32_t tries)
@@ -102,7 +102,7 @@ void ky_patch_undo_pause(uint32_t tries)
 
 /* Do the first part, while all threads are stopped for the first time. */
 static int begin(struct ky_patch *patch, struct ky_patch_edits *calls,
-		 char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		 char message[KY_MESSAGE_BYTES])
 {
 	int error = ky_patch_undo_check(patch, message);
 	if (error)
@@ -130,7 +130,7 @@ static int try(struct ky_patch *patch, uint32_t tries)
 	return error ? error : last;
 }
 
-int ky_patch_undo(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_patch_undo(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_patch_edits calls = {0};
 	int result = prepare(patch, &calls, false);
@@ -158,7 +158,7 @@ int ky_patch_undo(struct ky_patch *patch, char message[KY_FUNCTRACE_MESSAGE_BYTE
  * Undo a process. ours: what this kymo set; otherwise what a kymo left that is gone. Return 1: done; 0: nothing
  * there; or -errno.
  */
-static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int recover(pid_t pid, bool ours, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_patch *patch = calloc(1, sizeof(*patch));
 	if (!patch)
@@ -180,7 +180,7 @@ static int recover(pid_t pid, bool ours, char message[KY_FUNCTRACE_MESSAGE_BYTES
 	if (needed)
 		error = ky_patch_undo(patch, message);
 	if (error && !message[0])
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "Cannot undo what another kymo left in process %d: %s", (int)pid,
 			 error == -EPROTO ? "it was another version" : strerror(-error));
 	ky_patch_free(patch);
@@ -208,7 +208,7 @@ bool ky_patch_is_ours(pid_t pid)
 	return home.on && ky_agent_memory_is_mine(&home);
 }
 
-int ky_patch_recover(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_patch_recover(pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	return ky_agent_memory_find(pid) ? recover(pid, false, message) : 0;
 }
@@ -269,7 +269,7 @@ struct closing {
 };
 
 /* Undo a child, while signals wait: kymo must not be ended in the middle. */
-static int close_safely(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int close_safely(pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_agent_home home;
 	sigset_t all, before;
@@ -286,7 +286,7 @@ static int close_safely(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 static bool close_child(void *context, pid_t pid)
 {
 	const struct closing *closing = context;
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const int error = close_safely(pid, message);
 	/* It may have ended without its parent having asked for it yet. */
 	const bool gone = error == -ESRCH || (error < 0 && kill(pid, 0) != 0 && errno == ESRCH);
@@ -306,7 +306,7 @@ uint32_t ky_patch_close_children(uint64_t since, ky_patch_child_fn child, void *
 static bool recover_left(void *context, pid_t pid)
 {
 	const struct ky_agent_home *left = context;
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_agent_home home;
 	peek(pid, &home);
 	return home.owner_pid == left->owner_pid && home.owner_started == left->owner_started &&

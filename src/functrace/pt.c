@@ -214,7 +214,7 @@ static void take_records(struct ky_pt *pt, struct ky_pt_traced *traced)
 
 /* ---- the engine ---- */
 
-bool ky_pt_available(char why[KY_FUNCTRACE_MESSAGE_BYTES])
+bool ky_pt_available(char why[KY_MESSAGE_BYTES])
 {
 	struct ky_pt_machine machine;
 	if (ky_pt_machine_read(&machine, "", why) != 0)
@@ -229,14 +229,14 @@ bool ky_pt_available(char why[KY_FUNCTRACE_MESSAGE_BYTES])
 }
 
 int ky_pt_open(struct ky_pt **pt, const struct ky_pt_options *options,
-	       char message[KY_FUNCTRACE_MESSAGE_BYTES])
+	       char message[KY_MESSAGE_BYTES])
 {
 	*pt = NULL;
 	if (!ky_pt_available(message))
 		return -ENOTSUP;
 	struct ky_pt *new_pt = calloc(1, sizeof(*new_pt));
 	if (!new_pt || ky_pt_machine_read(&new_pt->machine, "", message) != 0) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "out of memory for Intel PT");
+		snprintf(message, KY_MESSAGE_BYTES, "out of memory for Intel PT");
 		free(new_pt);
 		return -ENOMEM;
 	}
@@ -297,7 +297,7 @@ static void free_traced(struct ky_pt *pt, struct ky_pt_traced *traced)
 
 /* Begin tracing: open the threads' records first, then read the mappings, so that no mapping is missed. */
 static int begin_tracing(struct ky_pt *pt, struct ky_pt_traced *traced,
-			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
+			 char message[KY_MESSAGE_BYTES])
 {
 	int error = scan_threads(pt, traced);
 	if (error && !traced->count) {
@@ -306,13 +306,13 @@ static int begin_tracing(struct ky_pt *pt, struct ky_pt_traced *traced,
 	}
 	error = ky_pt_space_look(&traced->process.space);
 	if (error)
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "cannot read /proc/%d/maps, which locates the code: %s",
 			 (int)traced->process.pid, strerror(-error));
 	return error;
 }
 
-int ky_pt_add(struct ky_pt *pt, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_pt_add(struct ky_pt *pt, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	const struct ky_pt_process_options options = {.selection = pt->options.selection,
 						      .ring_bytes = pt->options.ring_bytes,
@@ -324,8 +324,8 @@ int ky_pt_add(struct ky_pt *pt, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYT
 	struct ky_pt_traced *traced = calloc(1, sizeof(*traced));
 	int error = traced ? ky_pt_process_open(&traced->process, pid, &options) : -ENOMEM;
 	if (error) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "process %d cannot be traced by Intel PT: %s", (int)pid, strerror(-error));
+		snprintf(message, KY_MESSAGE_BYTES, "process %d cannot be traced by Intel PT: %s",
+			 (int)pid, strerror(-error));
 		free(traced);
 		return error;
 	}
@@ -358,7 +358,7 @@ void ky_pt_ended(struct ky_pt *pt, pid_t pid)
 static void note_missing(const struct ky_pt *pt, const struct ky_pt_traced *traced)
 {
 	const struct ky_pt_facts *facts = &traced->process.facts;
-	char line[KY_FUNCTRACE_MESSAGE_BYTES];
+	char line[KY_MESSAGE_BYTES];
 	bool noted = !facts->errors && !facts->overflows;
 	snprintf(line, sizeof(line),
 		 "pt: process %d: %u times packets did not match the code or the code was unknown, "

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 /* Report whether the machine has it; if not, write why. */
-bool ky_pt_available(char why[KY_FUNCTRACE_MESSAGE_BYTES]);
+bool ky_pt_available(char why[KY_MESSAGE_BYTES]);
 
 struct ky_pt;
 struct ky_pt_options {
@@ -25,8 +25,8 @@ struct ky_pt_options {
 	void *context;
 };
 int ky_pt_open(struct ky_pt **pt, const struct ky_pt_options *options,
-	       char message[KY_FUNCTRACE_MESSAGE_BYTES]);
-int ky_pt_add(struct ky_pt *pt, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+	       char message[KY_MESSAGE_BYTES]);
+int ky_pt_add(struct ky_pt *pt, pid_t pid, char message[KY_MESSAGE_BYTES]);
 void ky_pt_round(struct ky_pt *pt);
 /* Decode the present contents of the rings into the drums: before a window or the end is written. */
 void ky_pt_decode(struct ky_pt *pt);

@@ -5,20 +5,19 @@
 #include <errno.h>
 #include <stdio.h>
 
-bool ky_pt_available(char why[KY_FUNCTRACE_MESSAGE_BYTES])
+bool ky_pt_available(char why[KY_MESSAGE_BYTES])
 {
 #if defined(__x86_64__)
-	snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES,
+	snprintf(why, KY_MESSAGE_BYTES,
 		 "kymo was built without libipt, which decodes Intel Processor Trace");
 #else
-	snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES,
-		 "this CPU is not an x86: it has no Intel Processor Trace");
+	snprintf(why, KY_MESSAGE_BYTES, "this CPU is not an x86: it has no Intel Processor Trace");
 #endif
 	return false;
 }
 
 int ky_pt_open(struct ky_pt **pt, const struct ky_pt_options *options,
-	       char message[KY_FUNCTRACE_MESSAGE_BYTES])
+	       char message[KY_MESSAGE_BYTES])
 {
 	(void)options;
 	*pt = NULL;
@@ -27,7 +26,7 @@ int ky_pt_open(struct ky_pt **pt, const struct ky_pt_options *options,
 }
 
 /* Nothing was opened: none of the others is called. */
-int ky_pt_add(struct ky_pt *pt, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_pt_add(struct ky_pt *pt, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	(void)pt;
 	(void)pid;

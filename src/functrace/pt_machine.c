@@ -155,34 +155,32 @@ static void read_clocks(struct ky_pt_machine *machine, const char *root)
 
 /* ---- reasons why it is missing ---- */
 
-static void explain_missing(const struct ky_pt_machine *machine,
-			    char why[KY_FUNCTRACE_MESSAGE_BYTES])
+static void explain_missing(const struct ky_pt_machine *machine, char why[KY_MESSAGE_BYTES])
 {
 	const char *name = machine->name[0] ? machine->name : "unknown";
 	if (!machine->cpu.intel)
-		snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(why, KY_MESSAGE_BYTES,
 			 "this CPU is an %s: it has no Intel Processor Trace", name);
 	else if (machine->listed_by_cpu)
 		snprintf(
-			why, KY_FUNCTRACE_MESSAGE_BYTES,
+			why, KY_MESSAGE_BYTES,
 			"this CPU (%s) has Intel Processor Trace, but the kernel does not offer it: "
 			"no " DEVICE "type",
 			name);
 	else if (machine->is_virtual)
-		snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(why, KY_MESSAGE_BYTES,
 			 "this machine is virtual, and its host does not pass Intel Processor "
 			 "Trace on (%s): on the host itself it may be possible",
 			 name);
 	else
-		snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(why, KY_MESSAGE_BYTES,
 			 "this CPU (%s) has no Intel Processor Trace, or the firmware has switched "
 			 "it "
 			 "off",
 			 name);
 }
 
-int ky_pt_machine_read(struct ky_pt_machine *machine, const char *root,
-		       char why[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_pt_machine_read(struct ky_pt_machine *machine, const char *root, char why[KY_MESSAGE_BYTES])
 {
 	char text[64];
 	*machine = (struct ky_pt_machine){0};
@@ -227,29 +225,29 @@ int ky_pt_machine_open(const struct ky_pt_machine *machine, int tid)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-void ky_pt_machine_why(int error, char why[KY_FUNCTRACE_MESSAGE_BYTES])
+void ky_pt_machine_why(int error, char why[KY_MESSAGE_BYTES])
 {
 	switch (-error) {
 	case EACCES:
 	case EPERM:
-		snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(why, KY_MESSAGE_BYTES,
 			 "the kernel does not allow events of intel_pt: be root, or "
 			 "sysctl kernel.perf_event_paranoid=1; in a container its seccomp profile "
 			 "must "
 			 "allow perf_event_open");
 		break;
 	case EBUSY:
-		snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(why, KY_MESSAGE_BYTES,
 			 "Intel Processor Trace is in use (another perf, a "
 			 "hypervisor)");
 		break;
 	case EMFILE:
-		snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(why, KY_MESSAGE_BYTES,
 			 "too many open files for an event for each thread: raise ulimit -n");
 		break;
 	default:
-		snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "perf_event_open() of intel_pt failed: %s", strerror(-error));
+		snprintf(why, KY_MESSAGE_BYTES, "perf_event_open() of intel_pt failed: %s",
+			 strerror(-error));
 	}
 }
 

@@ -28,8 +28,7 @@ struct ky_pt_machine {
 };
 
 /* Read the machine. root is put before the paths: "" except in tests. Return 0; -ENOTSUP with the reason. */
-int ky_pt_machine_read(struct ky_pt_machine *machine, const char *root,
-		       char why[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_pt_machine_read(struct ky_pt_machine *machine, const char *root, char why[KY_MESSAGE_BYTES]);
 /*
  * Return an event of one thread: its user code, with records of what it maps, makes and when it is off the CPU.
  * Disabled.
@@ -38,7 +37,7 @@ struct perf_event_attr ky_pt_machine_event(const struct ky_pt_machine *machine);
 /* Call perf_event_open() for a thread on any CPU. Return a descriptor, or -errno. */
 int ky_pt_machine_open(const struct ky_pt_machine *machine, int tid);
 /* Write why perf_event_open() failed, and what to do. */
-void ky_pt_machine_why(int error, char why[KY_FUNCTRACE_MESSAGE_BYTES]);
+void ky_pt_machine_why(int error, char why[KY_MESSAGE_BYTES]);
 
 /* ---- the event of a thread ---- */
 

@@ -333,7 +333,7 @@ static bool read_offsets(struct ky_pt_module *module)
 /* Return the functions, read once; NULL: unreadable. */
 static const struct ky_functions *functions_of(struct ky_pt_module *module)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	if (module->fd < 0)
 		return module->functions;
 	if (ky_functions_read(&module->functions, module->fd, module->path, true, message) != 0)

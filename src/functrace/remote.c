@@ -70,12 +70,12 @@ static const char *why_forbidden(unsigned user)
 	return "the kernel forbids it (a container without CAP_SYS_PTRACE?); use --engine sample";
 }
 
-void ky_remote_refusal(pid_t pid, int error, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+void ky_remote_refusal(pid_t pid, int error, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_proc_status status;
 	char name[64];
 	if (error == ENOENT || error == ESRCH) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "Cannot trace process %d: it has ended, or is a kernel thread", (int)pid);
 		return;
 	}
@@ -84,23 +84,23 @@ void ky_remote_refusal(pid_t pid, int error, char message[KY_FUNCTRACE_MESSAGE_B
 	if (status.tracer) {
 		if (ky_proc_comm(status.tracer, 0, name, sizeof(name)) <= 0)
 			snprintf(name, sizeof(name), "another program");
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "Cannot trace process %d: %s (pid %d) traces it already; end that first",
 			 (int)pid, name, status.tracer);
 		return;
 	}
 	if (error == EPERM || error == EACCES)
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "Cannot trace process %d: %s",
-			 (int)pid, why_forbidden(status.user));
+		snprintf(message, KY_MESSAGE_BYTES, "Cannot trace process %d: %s", (int)pid,
+			 why_forbidden(status.user));
 	else
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "Cannot trace process %d: %s",
-			 (int)pid, strerror(error));
+		snprintf(message, KY_MESSAGE_BYTES, "Cannot trace process %d: %s", (int)pid,
+			 strerror(error));
 }
 
 /* ---- the process and its memory ---- */
 
 /* Return 0 when its program is for this kind of CPU. */
-static int check_class(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int check_class(pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	Elf64_Ehdr head;
 	const int fd = ky_proc_open(pid, "exe", O_RDONLY);
@@ -113,20 +113,18 @@ static int check_class(pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
 	if (got == (ssize_t)sizeof(head) && head.e_ident[EI_CLASS] == ELFCLASS64 &&
 	    head.e_machine == EM_X86_64)
 		return 0;
-	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-		 "Cannot patch process %d: it is not a 64-bit x86 program; use --engine sample",
-		 (int)pid);
-	return -ENOEXEC;
+	return ky_fail(
+		message, -ENOEXEC,
+		"Cannot patch process %d: it is not a 64-bit x86 program; use --engine sample",
+		(int)pid);
 }
 
-int ky_remote_open(struct ky_remote *remote, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_remote_open(struct ky_remote *remote, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	*remote = (struct ky_remote){.pid = pid, .memory = -1};
-	if (pid <= 0 || pid == getpid()) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "Cannot patch process %d: %s",
-			 (int)pid, pid <= 0 ? "no such process" : "it is kymo itself");
-		return -EINVAL;
-	}
+	if (pid <= 0 || pid == getpid())
+		return ky_fail(message, -EINVAL, "Cannot patch process %d: %s", (int)pid,
+			       pid <= 0 ? "no such process" : "it is kymo itself");
 	const int error = check_class(pid, message);
 	if (error)
 		return error;
@@ -389,18 +387,17 @@ static int await_new(struct ky_remote *remote, uint32_t first, pid_t *stuck)
 	return error;
 }
 
-static int fail(struct ky_remote *remote, int error, pid_t stuck,
-		char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int fail(struct ky_remote *remote, int error, pid_t stuck, char message[KY_MESSAGE_BYTES])
 {
 	const int pid = (int)remote->pid;
 	ky_remote_go(remote);
 	if (error == -ETIMEDOUT)
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "Cannot stop thread %d of process %d: it waits in the kernel (state %c); "
 			 "try again later",
 			 (int)stuck, pid, thread_state(remote->pid, stuck));
 	else if (error == -ESTALE)
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "Process %d executed another program; try again", pid);
 	else
 		ky_remote_refusal(remote->pid, -error, message);
@@ -421,7 +418,7 @@ static void hurry_no_more(struct ky_remote *remote)
 	remote->hurries = false;
 }
 
-int ky_remote_stop(struct ky_remote *remote, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_remote_stop(struct ky_remote *remote, char message[KY_MESSAGE_BYTES])
 {
 	pid_t stuck = 0;
 	remote->began_ns = (uint64_t)ky_clock_monotonic();

@@ -46,9 +46,9 @@ struct ky_remote {
  * Open the process's memory without stopping it. Return 0; -EPERM with the reason and the remedy (Yama, another user,
  * another tracer and its name), -ESRCH, -ENOEXEC (32 bits), or -errno with a message.
  */
-int ky_remote_open(struct ky_remote *remote, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_remote_open(struct ky_remote *remote, pid_t pid, char message[KY_MESSAGE_BYTES]);
 void ky_remote_close(struct ky_remote *remote);
-int ky_remote_stop(struct ky_remote *remote, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_remote_stop(struct ky_remote *remote, char message[KY_MESSAGE_BYTES]);
 /*
  * Give the threads the registers that were changed at once: before code is changed that relies on them. Return 0 or
  * -errno.
@@ -105,7 +105,7 @@ int ky_remote_take_memfd(const struct ky_remote *remote, int number);
  */
 bool ky_remote_sandboxed(pid_t tid);
 /* Write why the process may not be traced, and what to do, to message. */
-void ky_remote_refusal(pid_t pid, int error, char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+void ky_remote_refusal(pid_t pid, int error, char message[KY_MESSAGE_BYTES]);
 /* Wait for a thread's next stop, of any kind, in *status. Return 0; -ESRCH: it has ended; -ETIMEDOUT. */
 int ky_remote_wait(pid_t tid, uint64_t timeout_ns, int *status);
 /* Bring a thread that is in any stop into a plain one with its registers up to date, and deliver signals on the way. */

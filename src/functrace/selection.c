@@ -73,17 +73,16 @@ static void trim(struct entry *entry)
 		entry->bytes--;
 }
 
-static int fail(char message[KY_FUNCTRACE_MESSAGE_BYTES], const char *text, size_t bytes)
+static int fail(char message[KY_MESSAGE_BYTES], const char *text, size_t bytes)
 {
-	snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-		 "cannot select functions by \"%.*s\": the glob is empty; use GLOB, -GLOB, "
-		 "module:GLOB or file:GLOB",
-		 bytes < 200 ? (int)bytes : 200, text);
-	return -EINVAL;
+	return ky_fail(message, -EINVAL,
+		       "cannot select functions by \"%.*s\": the glob is empty; use GLOB, -GLOB, "
+		       "module:GLOB or file:GLOB",
+		       bytes < 200 ? (int)bytes : 200, text);
 }
 
 static int take_entry(struct ky_selection *selection, const char *text, size_t bytes,
-		      char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		      char message[KY_MESSAGE_BYTES])
 {
 	struct entry entry = {text, bytes, ABOUT_NAME, false};
 	trim(&entry);
@@ -112,7 +111,7 @@ static uint32_t count_commas(const char *text)
 }
 
 int ky_selection_parse(struct ky_selection **out, const char *list, uint64_t min_bytes,
-		       char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		       char message[KY_MESSAGE_BYTES])
 {
 	struct ky_selection *selection = calloc(1, sizeof(*selection));
 	int error = 0;
@@ -125,8 +124,7 @@ int ky_selection_parse(struct ky_selection **out, const char *list, uint64_t min
 		selection->entries =
 			calloc(count_commas(selection->text) + 1u, sizeof(*selection->entries));
 	if (!selection || !selection->entries) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "cannot select functions: out of memory");
+		snprintf(message, KY_MESSAGE_BYTES, "cannot select functions: out of memory");
 		ky_selection_free(&selection);
 		return -ENOMEM;
 	}

@@ -228,15 +228,13 @@ static int open_parts(struct ky_stack_spans *spans)
 }
 
 int ky_stack_spans_open(struct ky_stack_spans **out, const struct ky_stack_spans_options *options,
-			char message[KY_FUNCTRACE_MESSAGE_BYTES])
+			char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;
 	message[0] = '\0';
-	if (!is_possible) {
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
-			 "functions: samples: stacks can be unwound on x86-64 only");
-		return -ENOTSUP;
-	}
+	if (!is_possible)
+		return ky_fail(message, -ENOTSUP,
+			       "functions: samples: stacks can be unwound on x86-64 only");
 	struct ky_stack_spans *spans = calloc(1, sizeof(*spans));
 	int error = spans ? 0 : -ENOMEM;
 	if (spans) {
@@ -248,8 +246,7 @@ int ky_stack_spans_open(struct ky_stack_spans **out, const struct ky_stack_spans
 			error = open_parts(spans);
 	}
 	if (error && !message[0])
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "functions: samples: %s",
-			 strerror(-error));
+		snprintf(message, KY_MESSAGE_BYTES, "functions: samples: %s", strerror(-error));
 	if (error && spans)
 		free_spans(spans);
 	*out = error ? NULL : spans;
@@ -260,14 +257,13 @@ int ky_stack_spans_open(struct ky_stack_spans **out, const struct ky_stack_spans
  * Begin a process. Read its mappings before the first sample can be taken, and once more: they may have changed
  * before there were records of that.
  */
-static int begin_process(struct ky_stack_spans *spans, pid_t pid,
-			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
+static int begin_process(struct ky_stack_spans *spans, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	struct ky_stack_process *process = ky_stack_process_make(spans, pid);
 	int error =
 		process ? ky_stack_modules_read(&spans->modules, &process->space, pid) : -ENOMEM;
 	if (error)
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "functions: samples: cannot read the mappings of process %d: %s%s",
 			 (int)pid, strerror(-error),
 			 error == -EACCES || error == -EPERM
@@ -283,8 +279,7 @@ static int begin_process(struct ky_stack_spans *spans, pid_t pid,
 	return error;
 }
 
-int ky_stack_spans_add(struct ky_stack_spans *spans, pid_t pid,
-		       char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_stack_spans_add(struct ky_stack_spans *spans, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	int error = 0;
 	message[0] = '\0';

@@ -43,10 +43,9 @@ struct ky_stack_spans_facts {
  * options' functions, that thread never does.
  */
 int ky_stack_spans_open(struct ky_stack_spans **spans, const struct ky_stack_spans_options *options,
-			char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+			char message[KY_MESSAGE_BYTES]);
 /* Sample a process with its threads, those it makes, and its children. A known process stays as it is. */
-int ky_stack_spans_add(struct ky_stack_spans *spans, pid_t pid,
-		       char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_stack_spans_add(struct ky_stack_spans *spans, pid_t pid, char message[KY_MESSAGE_BYTES]);
 /* Do the periodic work. all: everything sampled before the call is in the drums afterwards. */
 void ky_stack_spans_round(struct ky_stack_spans *spans, bool all);
 void ky_stack_spans_ended(struct ky_stack_spans *spans, pid_t pid);
@@ -166,11 +165,10 @@ void ky_stack_spans_drain(struct ky_stack_spans *spans, bool all);
 int ky_stack_spans_start(struct ky_stack_spans *spans);
 void ky_stack_spans_stop(struct ky_stack_spans *spans);
 
-int ky_stack_spans_open_events(struct ky_stack_spans *spans,
-			       char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+int ky_stack_spans_open_events(struct ky_stack_spans *spans, char message[KY_MESSAGE_BYTES]);
 /* Put events on all threads of a process that have none yet. Return 0, or -errno with a message. */
 int ky_stack_spans_watch(struct ky_stack_spans *spans, struct ky_stack_process *process,
-			 char message[KY_FUNCTRACE_MESSAGE_BYTES]);
+			 char message[KY_MESSAGE_BYTES]);
 
 uint64_t ky_stack_spans_now(void); /* CLOCK_MONOTONIC, as the samples */
 

@@ -20,7 +20,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,19 +38,9 @@
 #define RING_BYTES_MAX (8u << 20)
 #define PASSES_MAX 16u
 
-__attribute__((format(printf, 3, 4))) static int fail(char *message, int error, const char *format,
-						      ...)
+static int refused(int error, const char *what, char message[KY_MESSAGE_BYTES])
 {
-	va_list list;
-	va_start(list, format);
-	vsnprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, format, list);
-	va_end(list);
-	return error;
-}
-
-static int refused(int error, const char *what, char message[KY_FUNCTRACE_MESSAGE_BYTES])
-{
-	return ky_perf_events_refused(error, what, 2, message, KY_FUNCTRACE_MESSAGE_BYTES);
+	return ky_perf_events_refused(error, what, 2, message, KY_MESSAGE_BYTES);
 }
 
 static void fill_attr(struct perf_event_attr *attr, uint32_t per_second, uint32_t stack_bytes)
@@ -89,14 +78,13 @@ static uint64_t ring_bytes(void)
 					: share;
 }
 
-int ky_stack_spans_open_events(struct ky_stack_spans *spans,
-			       char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_stack_spans_open_events(struct ky_stack_spans *spans, char message[KY_MESSAGE_BYTES])
 {
 	const uint32_t per_second = spans->options.per_second;
 	const int most = ky_proc_setting("/proc/sys/kernel/perf_event_max_sample_rate");
 	struct perf_event_attr attr;
 	if (!per_second || per_second > PER_SECOND_MAX || per_second > (uint32_t)most)
-		return fail(
+		return ky_fail(
 			message, -EINVAL,
 			"functions: %u samples a second: not in the range 1 to %d (the kernel's "
 			"perf_event_max_sample_rate is %d)",
@@ -107,7 +95,7 @@ int ky_stack_spans_open_events(struct ky_stack_spans *spans,
 	if (error)
 		return refused(error, "functions: samples of kymo itself", message);
 	spans->pending = calloc(spans->events.cpus_count, sizeof(*spans->pending));
-	return spans->pending ? 0 : fail(message, -ENOMEM, "functions: out of memory");
+	return spans->pending ? 0 : ky_fail(message, -ENOMEM, "functions: out of memory");
 }
 
 /* ---- threads ---- */
@@ -159,7 +147,7 @@ static void watch_all(struct watching *watching, bool known_too)
 }
 
 int ky_stack_spans_watch(struct ky_stack_spans *spans, struct ky_stack_process *process,
-			 char message[KY_FUNCTRACE_MESSAGE_BYTES])
+			 char message[KY_MESSAGE_BYTES])
 {
 	struct watching watching = {.spans = spans, .process = process, .set = &spans->set};
 	const pid_t pid = process->pid;
@@ -177,7 +165,8 @@ int ky_stack_spans_watch(struct ky_stack_spans *spans, struct ky_stack_process *
 	ky_u64_map_free(&watching.done);
 	if (watching.error)
 		return refused(watching.error, what, message);
-	return added ? 0 : fail(message, -ESRCH, "functions: process %d: it has ended", (int)pid);
+	return added ? 0
+		     : ky_fail(message, -ESRCH, "functions: process %d: it has ended", (int)pid);
 }
 
 /*

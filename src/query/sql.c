@@ -365,26 +365,26 @@ void ky_sql_progress(struct ky_sql *sql, int (*progress)(void *context), void *c
 /* ---- statements ---- */
 
 /* Append line and column of the given text to an error: "near "x": syntax error". */
-static void add_place(char message[KY_SQL_MESSAGE_BYTES], sqlite3 *db, const char *text,
+static void add_place(char message[KY_MESSAGE_BYTES], sqlite3 *db, const char *text,
 		      const char *from)
 {
 	const int offset = sqlite3_error_offset(db);
 	unsigned line = 1, column = 1;
 
 	if (offset < 0) {
-		snprintf(message, KY_SQL_MESSAGE_BYTES, "%s", sqlite3_errmsg(db));
+		snprintf(message, KY_MESSAGE_BYTES, "%s", sqlite3_errmsg(db));
 		return;
 	}
 	for (const char *at = text; at < from + offset && *at; at++) {
 		column = *at == '\n' ? 1 : column + 1;
 		line += *at == '\n';
 	}
-	snprintf(message, KY_SQL_MESSAGE_BYTES, "line %u, column %u: %s", line, column,
+	snprintf(message, KY_MESSAGE_BYTES, "line %u, column %u: %s", line, column,
 		 sqlite3_errmsg(db));
 }
 
 static int prepare(struct ky_sql *sql, const char *text, const struct statement *statement,
-		   struct sqlite3_stmt **stmt, char message[KY_SQL_MESSAGE_BYTES])
+		   struct sqlite3_stmt **stmt, char message[KY_MESSAGE_BYTES])
 {
 	const int bytes = (int)statement->bytes;
 
@@ -406,7 +406,7 @@ static int prepare(struct ky_sql *sql, const char *text, const struct statement 
 }
 
 int ky_sql_prepare(struct ky_sql *sql, const char *text, const char **at,
-		   struct sqlite3_stmt **stmt, char message[KY_SQL_MESSAGE_BYTES])
+		   struct sqlite3_stmt **stmt, char message[KY_MESSAGE_BYTES])
 {
 	struct statement statement;
 
@@ -414,10 +414,8 @@ int ky_sql_prepare(struct ky_sql *sql, const char *text, const char **at,
 	message[0] = '\0';
 	__atomic_store_n(&sql->stop, 0, __ATOMIC_RELAXED);
 	int error = next_statement(&statement, *at);
-	if (error == -E2BIG) {
-		snprintf(message, KY_SQL_MESSAGE_BYTES, "the statement is too long");
-		return -EINVAL;
-	}
+	if (error == -E2BIG)
+		return ky_fail(message, -EINVAL, "the statement is too long");
 	if (error)
 		return error;
 	*at = statement.end;

@@ -9,6 +9,7 @@
 #ifndef KY_QUERY_SQL_H
 #define KY_QUERY_SQL_H
 
+#include "base/fail.h"
 #include "model/trace.h"
 
 struct sqlite3;
@@ -29,8 +30,6 @@ void ky_sql_close(struct ky_sql **sql);
 
 struct sqlite3 *ky_sql_db(struct ky_sql *sql);
 
-#define KY_SQL_MESSAGE_BYTES 512
-
 /*
  * Prepare the statement at *at and move *at to the next one. *stmt is NULL when there is nothing to
  * run: a comment, or an INCLUDE PERFETTO MODULE, which is ignored. Run it with sqlite3_step();
@@ -38,7 +37,7 @@ struct sqlite3 *ky_sql_db(struct ky_sql *sql);
  * that includes the place in the text.
  */
 int ky_sql_prepare(struct ky_sql *sql, const char *text, const char **at,
-		   struct sqlite3_stmt **stmt, char message[KY_SQL_MESSAGE_BYTES]);
+		   struct sqlite3_stmt **stmt, char message[KY_MESSAGE_BYTES]);
 
 /* Stop the running statement soon. From any thread, or a signal handler. */
 void ky_sql_interrupt(struct ky_sql *sql);

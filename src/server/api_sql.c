@@ -113,7 +113,7 @@ struct result {
 	struct ky_json_out out;         /* writes rows */
 	int64_t limit, count;
 	bool more;
-	char message[KY_SQL_MESSAGE_BYTES]; /* of an error */
+	char message[KY_MESSAGE_BYTES]; /* of an error */
 };
 
 static void begin_result(struct result *result, sqlite3_stmt *stmt)

@@ -249,7 +249,7 @@ static void *serve_daemon(struct ky_serve *serve)
 }
 
 static int start(struct ky_serve *serve, const struct ky_serve_options *options,
-		 char message[KY_SERVE_MESSAGE_BYTES])
+		 char message[KY_MESSAGE_BYTES])
 {
 	int error = ky_serve_site_open(&serve->listen, &serve->site, options, message);
 	if (error)
@@ -263,7 +263,7 @@ static int start(struct ky_serve *serve, const struct ky_serve_options *options,
 		error = serve->daemon ? 0 : -errno;
 	}
 	if (error) {
-		snprintf(message, KY_SERVE_MESSAGE_BYTES,
+		snprintf(message, KY_MESSAGE_BYTES,
 			 "cannot start the server: %s: close some programs and try again",
 			 strerror(-error));
 		close(serve->listen.fd);
@@ -272,15 +272,14 @@ static int start(struct ky_serve *serve, const struct ky_serve_options *options,
 }
 
 int ky_serve_open(struct ky_serve **out, const struct ky_serve_options *options,
-		  char message[KY_SERVE_MESSAGE_BYTES])
+		  char message[KY_MESSAGE_BYTES])
 {
 	struct ky_serve *serve = calloc(1, sizeof(*serve));
 	int error = serve ? ky_generations_open(&serve->generations) : -ENOMEM;
 	*out = NULL;
 	if (error) {
 		free(serve);
-		snprintf(message, KY_SERVE_MESSAGE_BYTES, "not enough memory for the server");
-		return error;
+		return ky_fail(message, error, "not enough memory for the server");
 	}
 	ky_serve_clients_open(&serve->clients);
 	error = start(serve, options, message);

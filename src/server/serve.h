@@ -15,9 +15,8 @@
 #ifndef KY_SERVER_SERVE_H
 #define KY_SERVER_SERVE_H
 
+#include "base/fail.h"
 #include "server/api.h"
-
-#define KY_SERVE_MESSAGE_BYTES 256
 
 struct ky_serve_options {
 	const char *bind; /* address; NULL: 127.0.0.1 */
@@ -28,7 +27,7 @@ struct ky_serve;
 
 /* Listen; replies are 503 until there is a view. Return 0, or -errno and a line in message. */
 int ky_serve_open(struct ky_serve **serve, const struct ky_serve_options *options,
-		  char message[KY_SERVE_MESSAGE_BYTES]);
+		  char message[KY_MESSAGE_BYTES]);
 /* Interrupt running requests, wait for them, and close. */
 void ky_serve_close(struct ky_serve **serve);
 /* Return "http://127.0.0.1:1234/TOKEN/", valid as long as the server. */
@@ -60,7 +59,7 @@ struct ky_serve_file;
 
 /* Return 0, or -errno and a line in message. */
 int ky_serve_file_open(struct ky_serve_file **serve, const struct ky_serve_file_options *options,
-		       char message[KY_SERVE_MESSAGE_BYTES]);
+		       char message[KY_MESSAGE_BYTES]);
 void ky_serve_file_close(struct ky_serve_file **serve);
 /* "http://127.0.0.1:9001/TOKEN/NAME" */
 const char *ky_serve_file_address(const struct ky_serve_file *serve);

@@ -155,7 +155,7 @@ static void take_name(struct ky_serve_file *serve, const char *name)
 }
 
 static int start(struct ky_serve_file *serve, const struct ky_serve_file_options *options,
-		 char message[KY_SERVE_MESSAGE_BYTES])
+		 char message[KY_MESSAGE_BYTES])
 {
 	const struct ky_serve_options at = {.port = options->port};
 	struct stat status;
@@ -176,16 +176,15 @@ static int start(struct ky_serve_file *serve, const struct ky_serve_file_options
 	if (serve->daemon)
 		return 0;
 	close(serve->listen.fd);
-	snprintf(message, KY_SERVE_MESSAGE_BYTES, "cannot start the server: not enough memory");
-	return -ENOMEM;
+	return ky_fail(message, -ENOMEM, "cannot start the server: not enough memory");
 }
 
 int ky_serve_file_open(struct ky_serve_file **out, const struct ky_serve_file_options *options,
-		       char message[KY_SERVE_MESSAGE_BYTES])
+		       char message[KY_MESSAGE_BYTES])
 {
 	struct ky_serve_file *serve = calloc(1, sizeof(*serve));
 	*out = NULL;
-	snprintf(message, KY_SERVE_MESSAGE_BYTES, "cannot start the server");
+	snprintf(message, KY_MESSAGE_BYTES, "cannot start the server");
 	if (!serve)
 		return -ENOMEM;
 	ky_serve_clients_open(&serve->clients);

@@ -167,7 +167,7 @@ int ky_serve_site_check(const struct ky_serve_site *site, const struct ky_serve_
 #define BACKLOG 512
 
 static int find_address(const char *bind, uint16_t port, struct addrinfo **found,
-			char message[KY_SERVE_MESSAGE_BYTES])
+			char message[KY_MESSAGE_BYTES])
 {
 	char service[8];
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
@@ -176,14 +176,14 @@ static int find_address(const char *bind, uint16_t port, struct addrinfo **found
 	const int error = getaddrinfo(bind, service, &hints, found);
 	if (!error)
 		return 0;
-	snprintf(message, KY_SERVE_MESSAGE_BYTES,
-		 "cannot listen on %.80s: %s: use --bind with an address of this machine, such as "
-		 "0.0.0.0 or ::1",
-		 bind, gai_strerror(error));
-	return -EADDRNOTAVAIL;
+	return ky_fail(
+		message, -EADDRNOTAVAIL,
+		"cannot listen on %.80s: %s: use --bind with an address of this machine, such as "
+		"0.0.0.0 or ::1",
+		bind, gai_strerror(error));
 }
 
-static int explain(int error, const char *bind, uint16_t port, char message[KY_SERVE_MESSAGE_BYTES])
+static int explain(int error, const char *bind, uint16_t port, char message[KY_MESSAGE_BYTES])
 {
 	const char *const remedy =
 		error == EADDRINUSE
@@ -192,9 +192,8 @@ static int explain(int error, const char *bind, uint16_t port, char message[KY_S
 		: error == EACCES        ? "ports below 1024 need root: choose another with --port"
 		: error == EADDRNOTAVAIL ? "use --bind with an address of this machine"
 					 : "choose another with --bind or --port";
-	snprintf(message, KY_SERVE_MESSAGE_BYTES, "cannot listen on %.80s port %u: %s; %s", bind,
-		 (unsigned)port, strerror(error), remedy);
-	return -error;
+	return ky_fail(message, -error, "cannot listen on %.80s port %u: %s; %s", bind,
+		       (unsigned)port, strerror(error), remedy);
 }
 
 static int listen_on(const struct addrinfo *address)
@@ -258,7 +257,7 @@ static void add_names(struct ky_serve_listen *listen, struct ky_serve_site *site
 }
 
 int ky_serve_site_open(struct ky_serve_listen *listen, struct ky_serve_site *site,
-		       const struct ky_serve_options *options, char message[KY_SERVE_MESSAGE_BYTES])
+		       const struct ky_serve_options *options, char message[KY_MESSAGE_BYTES])
 {
 	const char *const bind = options->bind ? options->bind : BIND_DEFAULT;
 	struct addrinfo *found = NULL;

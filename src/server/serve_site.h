@@ -68,7 +68,6 @@ struct ky_serve_listen {
 
 /* Listen, and set the site's port and names. Return 0, or -errno and a line in message. */
 int ky_serve_site_open(struct ky_serve_listen *listen, struct ky_serve_site *site,
-		       const struct ky_serve_options *options,
-		       char message[KY_SERVE_MESSAGE_BYTES]);
+		       const struct ky_serve_options *options, char message[KY_MESSAGE_BYTES]);
 
 #endif

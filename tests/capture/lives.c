@@ -63,7 +63,7 @@ static void drum(void *context, pid_t pid, int fd)
 {
 	struct lives *const lives = context;
 	struct life *const life = lives_of(lives, pid);
-	char message[KY_DRUM_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	if (!life || life->ended || life->drums == LIFE_DRUMS_MAX) {
 		lives->mistakes++;
 		return;
@@ -80,7 +80,7 @@ static void count_event(void *context, const struct ky_event *event)
 
 static void read_drum(struct life *life, struct ky_drum_file **file)
 {
-	char message[KY_DRUM_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_stream *stream;
 	if (ky_drum_file_stream(*file, NULL, false, &stream, message) != 0)
 		give_up(message);

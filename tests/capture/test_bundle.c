@@ -55,7 +55,7 @@ static int remove_folder(void **state)
 static struct ky_bundle *open_bundle(const char *path, uint64_t max_bytes, uint32_t files_max)
 {
 	struct ky_bundle *bundle;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	const struct ky_bundle_options options = {
 		.path = path, .max_bytes = max_bytes, .files_max = files_max};
 	const int error = ky_bundle_open(&bundle, &options, message);
@@ -353,7 +353,7 @@ static void real_close(struct real *real)
 /* The steps of a file that was read into the model: they begin with number, one after the other. */
 static uint32_t check_steps(const char *path, uint32_t number, int64_t *time_ns)
 {
-	char message[KY_LOAD_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_trace *trace;
 	if (ky_load(&trace, path, NULL, message) != 0)
 		fail_msg("%s: %s", path, message);
@@ -683,7 +683,7 @@ static void a_path_that_cannot_be_written_is_refused(void **state)
 {
 	(void)state;
 	struct ky_bundle *bundle;
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_bundle_options options = {.path = "/proc/nonexistent/x.kymo"};
 	assert_int_equal(ky_bundle_open(&bundle, &options, message), -ENOENT);
 	assert_null(bundle);

@@ -215,7 +215,7 @@ static void what_is_not_kept_leaves_nothing(void **state)
 {
 	(void)state;
 	struct ky_capture_output output;
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	write_file("a.kymo", "before");
 	assert_int_equal(ky_capture_output_open(&output, "a.kymo", true, message), 0);
 	assert_true(output.fd >= 0);
@@ -228,7 +228,7 @@ static void what_is_kept_replaces_and_the_old_one_may_stay(void **state)
 {
 	(void)state;
 	struct ky_capture_output output;
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	write_file("a.kymo", "before");
 	assert_int_equal(ky_capture_output_open(&output, "a.kymo", true, message), 0);
 	assert_int_equal(ky_capture_output_keep(&output, message), 0);
@@ -251,7 +251,7 @@ static void a_link_stays_and_its_file_is_replaced(void **state)
 	(void)state;
 	struct ky_capture_output output;
 	struct stat status;
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	write_file("a.kymo", "before");
 	assert_int_equal(symlink("a.kymo", "link.kymo"), 0);
 	assert_int_equal(ky_capture_output_open(&output, "link.kymo", false, message), 0);
@@ -267,7 +267,7 @@ static void a_place_that_cannot_be_written_is_told_at_once(void **state)
 {
 	(void)state;
 	struct ky_capture_output output;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	assert_int_equal(ky_capture_output_open(&output, "no/such/a.kymo", false, message),
 			 -ENOENT);
 	assert_non_null(strstr(message, "no/such/a.kymo"));
@@ -286,7 +286,7 @@ static void fork_it(struct ky_child *child, char *const *command)
 {
 	static sigset_t mask;
 	static const struct sigaction usual = {.sa_handler = SIG_DFL};
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	sigemptyset(&mask);
 	assert_int_equal(ky_child_fork(child,
 				       &(struct ky_child_options){.command = command,
@@ -318,7 +318,7 @@ static void a_program_runs_once_it_is_let_go(void **state)
 			   "'box net,db 65536' && exit 7",
 			   NULL};
 	struct ky_child child;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	fork_it(&child, command);
 	assert_false(ky_child_reap(&child));
 	assert_int_equal(ky_child_exec(&child, command[0], false, message), 0);
@@ -334,7 +334,7 @@ static void a_held_program_is_stopped_at_its_entry_point(void **state)
 	(void)state;
 	char *command[] = {"sh", "-c", "touch a.held", NULL};
 	struct ky_child child;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "", path[64], maps[65536];
+	char message[KY_MESSAGE_BYTES] = "", path[64], maps[65536];
 	fork_it(&child, command);
 	assert_int_equal(ky_child_exec(&child, command[0], true, message), 0);
 	if (!child.held) {
@@ -370,7 +370,7 @@ static void a_held_program_goes_on_when_kymo_is_killed(void **state)
 	const pid_t kymo = fork();
 	if (kymo == 0) {
 		struct ky_child child;
-		char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+		char message[KY_MESSAGE_BYTES] = "";
 		fork_it(&child, command);
 		const int error = ky_child_exec(&child, command[0], true, message);
 		pid = !error && child.held ? child.pid : 0;
@@ -394,7 +394,7 @@ static void a_held_program_that_cannot_be_run_is_told_as_ever(void **state)
 	(void)state;
 	char *command[] = {"./program", NULL};
 	struct ky_child child;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	fork_it(&child, command);
 	assert_int_equal(ky_child_exec(&child, command[0], true, message), -ENOENT);
 	assert_false(child.running);
@@ -417,7 +417,7 @@ static void a_program_that_cannot_be_run_is_told_with_the_reason(void **state)
 	(void)state;
 	char *command[] = {"./program", NULL};
 	struct ky_child child;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "", path[PATH_MAX];
+	char message[KY_MESSAGE_BYTES] = "", path[PATH_MAX];
 	assert_int_equal(ky_child_find("./program", path, sizeof(path)), -ENOENT);
 	write_file("program", "#!/no/such/interpreter\n");
 	assert_int_equal(ky_child_find("./program", path, sizeof(path)), -EACCES);
@@ -439,7 +439,7 @@ static void a_capture_of_a_program_that_cannot_be_run_keeps_nothing(void **state
 {
 	(void)state;
 	char *command[] = {"./program", NULL};
-	char text[] = "exit", message[KY_CAPTURE_MESSAGE_BYTES];
+	char text[] = "exit", message[KY_MESSAGE_BYTES];
 	const struct ky_trigger trigger = {.kind = KY_TRIGGER_EXIT, .text = text};
 	const struct ky_capture_options options = {.path = "a.kymo",
 						   .command = command,
@@ -464,7 +464,7 @@ static void signals_are_passed_on(void **state)
 	(void)state;
 	char *command[] = {"cat", NULL};
 	struct ky_child child;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	int ends[2];
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	const int input = dup(STDIN_FILENO);
@@ -501,7 +501,7 @@ static void an_interrupt_that_ends_the_program_at_once_takes_its_snapshot(void *
 {
 	(void)state;
 	char *command[] = {"cat", NULL};
-	char text[] = "interrupt", message[KY_CAPTURE_MESSAGE_BYTES];
+	char text[] = "interrupt", message[KY_MESSAGE_BYTES];
 	int ends[2];
 	const struct ky_trigger trigger = {.kind = KY_TRIGGER_INTERRUPT, .text = text};
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);

@@ -110,7 +110,7 @@ static struct ky_crash_watch *open_watch(struct seen *seen)
 
 static void add(struct ky_crash_watch *watch, pid_t pid)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	const int error = ky_crash_watch_add(watch, pid, message);
 	if (error)
 		fail_msg("%s", message);
@@ -527,7 +527,7 @@ static void one_that_a_debugger_has_is_watched_without_a_stack(void **state)
 	(void)state;
 	static struct seen seen, other;
 	struct program p;
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_crash_watch *debugger = open_watch(&other);
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "segv-thread", NULL);
@@ -586,7 +586,7 @@ static void a_process_that_is_gone_is_refused(void **state)
 	(void)state;
 	static struct seen seen;
 	struct program p;
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "wait", NULL);
 	go(&p);

@@ -33,7 +33,7 @@
 
 static struct ky_bundle *bundle;
 static struct target target;
-static char message[KY_CAPTURE_MESSAGE_BYTES];
+static char message[KY_MESSAGE_BYTES];
 
 static int set_up(void **state)
 {
@@ -530,7 +530,7 @@ static void *switch_again_and_again(void *context)
 	static const char *const globs[] = {"net", "db", "*", "net*"};
 	const struct ky_drums_options options = {.categories = globs[(uintptr_t)context % 4],
 						 .switch_on = true};
-	char text[KY_CAPTURE_MESSAGE_BYTES];
+	char text[KY_MESSAGE_BYTES];
 	for (int i = 0; i < 20; i++) {
 		struct ky_drums *drums;
 		CHECK(ky_drums_open(&drums, &options) == 0);

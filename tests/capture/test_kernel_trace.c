@@ -194,7 +194,7 @@ static void write_text(const char *path, const char *text)
 static struct ky_kernel_trace *begin(const char *words, const struct puppet *puppet,
 				     const struct ky_kernel_trace_options *more)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_kernel_trace *trace;
 	struct ky_kernel_trace_options options = *more;
 	options.events = &words;
@@ -212,7 +212,7 @@ static struct ky_kernel_trace *begin(const char *words, const struct puppet *pup
 static const struct ky_kernel_trace_options plain;
 
 static int begin_fails(const char *words, const struct ky_kernel_trace_options *more,
-		       char message[KY_CAPTURE_MESSAGE_BYTES])
+		       char message[KY_MESSAGE_BYTES])
 {
 	struct ky_kernel_trace *trace;
 	struct ky_kernel_trace_options options = *more;
@@ -428,7 +428,7 @@ static void events_are_named_by_system_event_and_glob(void **unused)
 
 static void an_unknown_event_is_told_with_ones_alike(void **unused)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	(void)unused;
 	assert_int_equal(begin_fails("sched:sched_swich", &plain, message), -ENOENT);
 	assert_non_null(strstr(message, "sched:sched_switch"));
@@ -440,7 +440,7 @@ static void an_unknown_event_is_told_with_ones_alike(void **unused)
 
 static void failures_leave_no_instance(void **unused)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	(void)unused;
 	const struct ky_kernel_trace_options huge = {.buffer_bytes = UINT64_C(1) << 46};
 	assert_true(begin_fails("sched", &huge, message) < 0);
@@ -633,7 +633,7 @@ static void without_the_right_the_remedy_is_told(void **unused)
 	(void)unused;
 	const pid_t child = fork();
 	if (child == 0) {
-		char message[KY_CAPTURE_MESSAGE_BYTES];
+		char message[KY_MESSAGE_BYTES];
 		const char *const words = "sched";
 		const struct ky_kernel_trace_options options = {.events = &words,
 								.events_count = 1};

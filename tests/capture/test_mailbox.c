@@ -89,7 +89,7 @@ static void two_thousand_children_in_a_row_are_all_there(void **state)
 {
 	(void)state;
 	const pid_t pid = start(fork_in_a_row, NULL, box);
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	assert_int_equal(ky_processes_add(lives.processes, pid, message), 0);
 	LIVES_UNTIL(&lives, lives_ended(&lives, pid));
 	LIVES_UNTIL(&lives, lives_all_ended(&lives) == lives.count);
@@ -273,7 +273,7 @@ static void a_process_that_cannot_send_is_found(void **state)
 {
 	(void)state;
 	struct meeting meeting;
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	meeting_open(&meeting);
 	const pid_t pid = start(trace_and_wait, &meeting, NULL);
 	await_child(&meeting);

@@ -135,7 +135,7 @@ static uint64_t sum_of(uint32_t threads)
 static struct ky_probes *open_probes(struct ky_trigger *trigger, const char *text,
 				     enum ky_probe_engine engine, struct seen *seen)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_probes *probes;
 	assert_int_equal(ky_trigger_parse(trigger, text, message), 0);
 	const struct ky_probes_options options = {
@@ -157,7 +157,7 @@ static void close_probes(struct ky_probes **probes, struct ky_trigger *trigger)
 
 static void add(struct ky_probes *probes, pid_t pid)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const int placed = ky_probes_add(probes, pid, message);
 	if (placed != 1)
 		print_message("%s\n", message);
@@ -249,7 +249,7 @@ static int probe_as_nobody(void)
 {
 	struct seen seen = {0};
 	struct ky_trigger trigger;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_probes *probes = NULL;
 	if (setgid(65534) != 0 || setuid(65534) != 0)
 		return 77;
@@ -381,7 +381,7 @@ static void a_program_is_probed_from_its_first_instruction(void **state)
 {
 	struct seen seen = {0};
 	struct ky_trigger trigger;
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	(void)state;
 	struct ky_probes *probes = open_probes(&trigger, "symbol:main", KY_PROBE_UPROBE, &seen);
 	assert_int_equal(ky_probes_add_file(probes, target_path(), message), 1);
@@ -633,7 +633,7 @@ static void breakpoints_tell_of_lines(void **state)
 
 static void check_message(const char *text, const char *part)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct seen seen = {0};
 	struct ky_trigger trigger;
 	struct ky_probes *probes = open_probes(&trigger, text, KY_PROBE_AUTO, &seen);
@@ -657,7 +657,7 @@ static void what_is_nowhere_is_said_with_what_is_near(void **state)
 
 static void a_target_that_dies_is_no_trouble(void **state)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	(void)state;
 	for (int engine = KY_PROBE_UPROBE; engine <= KY_PROBE_BREAKPOINT; engine++) {
 		struct seen seen = {0};
@@ -688,7 +688,7 @@ static void set_and_be_killed(const struct run *run, enum ky_probe_engine engine
 	if (pid == 0) {
 		struct seen seen = {0};
 		struct ky_trigger trigger;
-		char message[KY_CAPTURE_MESSAGE_BYTES];
+		char message[KY_MESSAGE_BYTES];
 		struct ky_probes *probes =
 			open_probes(&trigger, "symbol:probe_target_call", engine, &seen);
 		if (ky_probes_add(probes, run->pid, message) == 1 && write(up[1], "+", 1) == 1)
@@ -768,7 +768,7 @@ static void a_library_is_probed_before_the_program_starts(void **state)
 	const char *const argv[] = {"sqlite3", ":memory:", "select 42;", NULL};
 	struct seen seen = {0};
 	struct ky_trigger trigger;
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	(void)state;
 	if (access("/usr/bin/sqlite3", X_OK) != 0)
 		skip();

@@ -28,7 +28,7 @@
 
 static struct lives lives;
 static struct meeting meeting;
-static char message[KY_CAPTURE_MESSAGE_BYTES];
+static char message[KY_MESSAGE_BYTES];
 
 static int set_up(void **state)
 {

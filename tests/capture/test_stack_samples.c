@@ -126,7 +126,7 @@ struct capture {
 static struct capture begin(const char *path, const struct ky_stack_samples_options *more,
 			    uint64_t max_bytes)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct capture capture;
 	struct ky_bundle_options bundle = {.path = path, .max_bytes = max_bytes};
 	struct ky_stack_samples_options options = {.per_second = 2000};
@@ -143,7 +143,7 @@ static struct capture begin(const char *path, const struct ky_stack_samples_opti
 
 static void add(const struct capture *capture, pid_t pid, bool before_exec)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	const int error = ky_stack_samples_add(capture->samples, pid, before_exec, message);
 	if (error)
 		print_message("%s\n", message);
@@ -178,7 +178,7 @@ static void finish(struct capture *capture)
 
 static struct ky_trace *load(const char *path)
 {
-	char message[KY_LOAD_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_trace *trace;
 	if (ky_load(&trace, path, NULL, message) != 0)
 		print_message("%s\n", message);
@@ -466,7 +466,7 @@ static void code_made_at_run_time_has_the_name_of_its_perf_map(void **state)
 static void all_that_runs_is_sampled(void **state)
 {
 	(void)state;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct program program = start_target("spin");
 	if (geteuid() != 0) {
 		stop(&program);
@@ -564,7 +564,7 @@ static void each_file_of_a_rotation_stands_on_its_own(void **state)
 static void a_process_that_is_not_there_is_told(void **state)
 {
 	(void)state;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct capture capture = begin(in_folder("gone.kymo"), NULL, 0);
 	assert_int_equal(ky_stack_samples_add(capture.samples, 0x3fffffff, false, message), -ESRCH);
 	assert_non_null(strstr(message, "process 1073741823"));
@@ -625,7 +625,7 @@ static void others_processes_are_refused_with_a_remedy(void **state)
 	struct program program = start_target("spin");
 	const pid_t child = fork();
 	if (child == 0) {
-		char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+		char message[KY_MESSAGE_BYTES] = "";
 		be_nobody();
 		struct capture capture = begin(in_folder("refused.kymo"), NULL, 0);
 		const int error =

@@ -15,7 +15,7 @@
 static struct ky_trigger parse(const char *text)
 {
 	struct ky_trigger trigger;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	if (ky_trigger_parse(&trigger, text, message) != 0)
 		fail_msg("%s", message);
 	assert_string_equal(trigger.text, text);
@@ -140,7 +140,7 @@ static void values_in_any_locale(void **state)
 static void check_refused(const char *text, const char *part)
 {
 	struct ky_trigger trigger;
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	assert_int_equal(ky_trigger_parse(&trigger, text, message), -EINVAL);
 	assert_null(trigger.text);
 	assert_null(strchr(message, '\n'));

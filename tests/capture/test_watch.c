@@ -41,7 +41,7 @@ static void note(void *context, const struct ky_fired *fired)
 /* Opens the watch with the triggers, up to NULL. */
 static void open_scene(struct scene *s, ...)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	va_list list;
 	*s = (struct scene){.threads = {{.index = 0, .tid = 101}, {.index = 1, .tid = 102}}};
 	va_start(list, s);
@@ -376,7 +376,7 @@ static void too_many_triggers_are_refused(void **state)
 {
 	struct ky_trigger triggers[65];
 	struct ky_watch *watch;
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	(void)state;
 	for (uint32_t i = 0; i < 65; i++)
 		assert_int_equal(ky_trigger_parse(&triggers[i], "span:net/recv>5ms", message), 0);

@@ -23,7 +23,7 @@ void ky_cli_error(const char *format, ...)
 
 int main(int argc, char **argv)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES], name[1024];
+	char message[KY_MESSAGE_BYTES], name[1024];
 	struct ky_symbol_list *list;
 	setlocale(LC_CTYPE, "C.UTF-8");
 	if (argc != 2)

@@ -128,7 +128,7 @@ static void count_all(void *context, const struct ky_event *e)
 
 static void assert_whole(struct ky_drum_file *file, bool exited)
 {
-	char message[KY_DRUM_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_stream *stream;
 	struct ky_drum_facts facts;
 	uint64_t sum = 0;
@@ -155,7 +155,7 @@ static void a_file_outlives_its_process(void **state)
 {
 	(void)state;
 	for (int killed = 0; killed < 2; killed++) {
-		char path[128], message[KY_DRUM_MESSAGE_BYTES];
+		char path[128], message[KY_MESSAGE_BYTES];
 		pid_t pid;
 		struct stat status;
 		struct ky_drum_file *file;
@@ -209,7 +209,7 @@ static void plant_file(void)
 static void a_file_that_is_there_already_is_kept_aside(void **state)
 {
 	(void)state;
-	char path[128], message[KY_DRUM_MESSAGE_BYTES];
+	char path[128], message[KY_MESSAGE_BYTES];
 	pid_t pid;
 	struct stat status;
 	struct ky_drum_file *file;
@@ -236,7 +236,7 @@ static void a_given_descriptor_is_the_drum(void **state)
 {
 	(void)state;
 	for (int killed = 0; killed < 2; killed++) {
-		char message[KY_DRUM_MESSAGE_BYTES];
+		char message[KY_MESSAGE_BYTES];
 		pid_t pid;
 		struct ky_drum_file *file;
 		struct ky_drum_facts facts;

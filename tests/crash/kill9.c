@@ -119,7 +119,7 @@ static void on_event(void *context, const struct ky_event *e)
 /* Whether the file has what the page says was committed. */
 static const char *check_file(const char *path, uint64_t *events)
 {
-	char message[KY_DRUM_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_drum_file *file;
 	struct ky_stream *stream;
 	struct ky_drum_facts facts;

@@ -37,7 +37,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 
 void made_open(struct made_bundle *made)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	memset(made, 0, sizeof(*made));
 	made->fd = memfd_create("bundle", MFD_CLOEXEC);
 	const struct ky_bundle_options options = {.fd = made->fd};

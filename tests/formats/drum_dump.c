@@ -141,7 +141,7 @@ static int open_any(struct ky_drum_file **file, const char *where, char *message
 
 int main(int argc, char **argv)
 {
-	char message[KY_DRUM_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct threads threads = {NULL, 0};
 	struct ky_drum_file *file = NULL;
 	struct ky_stream *stream = NULL;

@@ -9,7 +9,7 @@
 
 static inline struct ky_trace *load_bytes(const void *data, size_t bytes)
 {
-	char message[KY_LOAD_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_trace *trace;
 	if (ky_load_memory(&trace, data, bytes, NULL, message) != 0)
 		fail_msg("not loaded: %s", message);

@@ -42,7 +42,7 @@ static void print_sample(const struct ky_trace *trace, uint32_t i)
 
 int main(int argc, char **argv)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	if (argc != 2) {
 		fputs("usage: samples_dump FILE\n", stderr);

@@ -34,7 +34,7 @@ static void write_file(const char *name, const void *data, size_t bytes)
 }
 
 static int load(struct ky_trace **trace, const char *metadata, const void *stream, size_t bytes,
-		char message[KY_LOAD_MESSAGE_BYTES])
+		char message[KY_MESSAGE_BYTES])
 {
 	write_file("metadata", metadata, strlen(metadata));
 	write_file("stream", stream, bytes);
@@ -43,7 +43,7 @@ static int load(struct ky_trace **trace, const char *metadata, const void *strea
 
 static void load_hostile(const char *metadata, const void *stream, size_t bytes)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	assert_int_not_equal(load(&trace, metadata, stream, bytes, message), 0);
 	assert_null(trace);
@@ -74,7 +74,7 @@ static void every_one_of_many_variants_is_an_argument(void **unused)
 {
 	(void)unused;
 	char metadata[4096];
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	uint8_t stream[41] = {0};
 	struct ky_trace *trace;
 	size_t used = (size_t)snprintf(
@@ -94,7 +94,7 @@ static void every_one_of_many_variants_is_an_argument(void **unused)
 static void the_largest_tid_runs(void **unused)
 {
 	(void)unused;
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	static const char metadata[] =
 		HEAD "stream { packet.context := struct { u32 cpu_id; }; };\n"

@@ -91,7 +91,7 @@ static void on_event(void *context, const struct ky_event *event)
 /* Read it as a whole, twice if it may go on. */
 static struct ky_drum_facts read_drum(int fd)
 {
-	char message[KY_DRUM_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_drum_file *file = NULL;
 	struct ky_stream *stream = NULL;
 	struct ky_drum_facts facts;
@@ -213,7 +213,7 @@ static void data_behind_holes_is_read(void **state)
 static void a_fifo_with_the_name_of_a_drum_is_not_opened(void **state)
 {
 	(void)state;
-	char folder[] = "/tmp/kymo-hostile-XXXXXX", path[64], message[KY_DRUM_MESSAGE_BYTES] = "";
+	char folder[] = "/tmp/kymo-hostile-XXXXXX", path[64], message[KY_MESSAGE_BYTES] = "";
 	char text[8] = "";
 	struct ky_drum_file *file = NULL;
 	assert_non_null(mkdtemp(folder));

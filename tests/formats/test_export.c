@@ -165,7 +165,7 @@ static struct ky_trace *make_trace(void)
 static struct ky_trace *through(const struct ky_trace *trace, const char *name,
 				struct ky_export_left *left)
 {
-	char message[KY_EXPORT_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *back;
 	const char *path = path_of(name);
 	const struct ky_load_options options = {.size = sizeof(options)};
@@ -352,7 +352,7 @@ static int keep_all(struct ky_out *out, const void *data, size_t bytes)
 /* Write what a session writes that lost 17 events of a thread, and 3 that never got into a ring. */
 static void expect_losses_of_session(const struct ky_format *format)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const struct ky_thread thread = {.pid = 10, .tid = 11, .name = {"worker", 6}};
 	const struct ky_trace_info info = {.pid = 10,
 					   .process = {"client", 6},
@@ -426,7 +426,7 @@ static void test_an_unknown_suffix_is_refused(void **state)
 {
 	(void)state;
 	struct ky_export_left left;
-	char message[KY_EXPORT_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace = make_trace();
 	assert_int_equal(ky_export(trace, NULL, path_of("a.txt"), NULL, &left, NULL, NULL, message),
 			 -EINVAL);
@@ -445,7 +445,7 @@ static void test_an_interrupted_export_leaves_what_was_there(void **state)
 {
 	(void)state;
 	struct ky_export_left left;
-	char message[KY_EXPORT_MESSAGE_BYTES], text[8] = "";
+	char message[KY_MESSAGE_BYTES], text[8] = "";
 	struct ky_trace *trace = make_trace();
 	const char *path = path_of("kept.json");
 	FILE *file = fopen(path, "w");
@@ -467,7 +467,7 @@ static void test_a_full_device_is_an_error(void **state)
 {
 	(void)state;
 	struct ky_export_left left;
-	char message[KY_EXPORT_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace = make_trace();
 	assert_int_equal(ky_export(trace, NULL, "/dev/full", "json", &left, NULL, NULL, message),
 			 -ENOSPC);
@@ -479,7 +479,7 @@ static void test_a_full_device_is_an_error(void **state)
 static void test_a_part_is_cut_at_its_edges(void **state)
 {
 	(void)state;
-	char message[KY_EXPORT_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_export_left left;
 	const struct ky_export_selection selection = {
 		.from_ns = T + 250, .to_ns = T + 450, .cut = true};

@@ -19,7 +19,7 @@
 static struct ky_trace *load_text(const char *text)
 {
 	struct ky_trace *trace;
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	assert_int_equal(
 		ky_load_memory(&trace, text, strlen(text), &ky_reader_ftrace_text, message), 0);
 	return trace;
@@ -29,7 +29,7 @@ static struct ky_trace *load_seed(const char *name)
 {
 	struct ky_trace *trace;
 	char path[1024];
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const char *root = getenv("KYMO_SOURCE_ROOT");
 	snprintf(path, sizeof(path), "%s/tests/fuzz/corpus/%s", root ? root : ".", name);
 	if (ky_load(&trace, path, NULL, message) != 0)
@@ -42,7 +42,7 @@ static struct ky_trace *load_fixture(const char *name)
 {
 	struct ky_trace *trace;
 	char path[1024];
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const char *root = getenv("KYMO_SOURCE_ROOT");
 	snprintf(path, sizeof(path), "%s/../shared/fixtures/%s", root ? root : ".", name);
 	if (access(path, R_OK) != 0) {
@@ -218,7 +218,7 @@ static bool has_problem(const struct ky_trace *trace, const char *name)
 static struct ky_trace *load_page(const char *page)
 {
 	struct ky_trace *trace;
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	assert_int_equal(
 		ky_load_memory(&trace, page, strlen(page), &ky_reader_systrace_html, message), 0);
 	return trace;
@@ -271,7 +271,7 @@ static void a_cut_trace_dat_gives_what_is_whole(void **unused)
 {
 	(void)unused;
 	char path[1024];
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	static char data[65536];
 	const char *root = getenv("KYMO_SOURCE_ROOT");
 	snprintf(path, sizeof(path), "%s/tests/fuzz/corpus/trace_dat/six.dat", root ? root : ".");

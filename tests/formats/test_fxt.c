@@ -119,7 +119,7 @@ static void put_arg(uint32_t type, uint32_t high, const uint64_t *value)
 
 static struct ky_trace *load(void)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	if (ky_load_memory(&trace, words, count * sizeof(words[0]), NULL, message) != 0)
 		fail_msg("%s", message);

@@ -430,7 +430,7 @@ static void a_pipe_can_be_read_twice_when_remembered(void **state)
 	const struct bytes forms[] = {text, gzip};
 	for (size_t i = 0; i < 2; i++) {
 		char path[64];
-		char message[KY_INPUT_MESSAGE_BYTES];
+		char message[KY_MESSAGE_BYTES];
 		int ends[2];
 		pthread_t thread;
 		struct ky_input *input;
@@ -470,7 +470,7 @@ static void progress_is_told_and_may_end_it(void **state)
 	const struct bytes forms[] = {text, gzip};
 	for (size_t i = 0; i < 2; i++) {
 		char path[64];
-		char message[KY_INPUT_MESSAGE_BYTES];
+		char message[KY_MESSAGE_BYTES];
 		struct ky_input *input;
 		uint64_t calls = 0;
 		snprintf(path, sizeof(path), "%s/progress", folder);
@@ -492,7 +492,7 @@ static void progress_is_told_and_may_end_it(void **state)
 static void what_cannot_be_opened_is_said_in_one_line(void **state)
 {
 	(void)state;
-	char message[KY_INPUT_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_input *input;
 	assert_int_equal(ky_input_open(&input, "/nowhere/at.all", NULL, NULL, message), -ENOENT);
 	assert_null(input);

@@ -210,7 +210,7 @@ static void test_other_json_is_refused_with_a_reason(void **state)
 {
 	static const char *const texts[] = {"{\"name\":\"package\",\"version\":\"1\"}",
 					    "[{\"a\":1},{\"b\":2}]"};
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
@@ -369,7 +369,7 @@ static void test_events_across_windows_are_whole(void **state)
 {
 	enum { EVENTS = 60000 };
 	char path[] = "/tmp/kymo-test-json-XXXXXX";
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const int fd = mkstemp(path);
 	FILE *file = fdopen(fd, "w");
 	struct ky_trace *trace;

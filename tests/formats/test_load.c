@@ -20,7 +20,7 @@
 
 static char folder[] = "/tmp/kymo-test-load-XXXXXX";
 static char path[256];
-static char message[KY_LOAD_MESSAGE_BYTES];
+static char message[KY_MESSAGE_BYTES];
 
 /* The smallest trace: FXT's magic and a provider, strings and a thread, a span from 100 to 300. */
 static const uint64_t trace_words[] = {

@@ -28,7 +28,7 @@ static struct perf_maker maker;
 
 static struct ky_trace *load(const void *data, size_t bytes, const struct ky_reader *reader)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	if (ky_load_memory(&trace, data, bytes, reader, message) != 0)
 		fail_msg("%s", message);
@@ -292,7 +292,7 @@ static void a_recording_that_was_not_ended_is_read_to_its_end(void **state)
 static void every_cut_is_survived(void **state)
 {
 	(void)state;
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	make_usual(true, true);
 	for (size_t bytes = 0; bytes < maker.bytes; bytes++) {
 		struct ky_trace *trace;
@@ -444,7 +444,7 @@ static void a_map_beside_the_recording_names_code_that_was_made(void **state)
 {
 	(void)state;
 	char folder[] = "/tmp/kymo-test-perf-XXXXXX";
-	char map[64], data[64], message[KY_LOAD_MESSAGE_BYTES];
+	char map[64], data[64], message[KY_MESSAGE_BYTES];
 	static const char lines[] = "1000 100 old\n1010 20 fresh\n";
 	assert_non_null(mkdtemp(folder));
 	snprintf(map, sizeof(map), "%s/perf-1999999.map", folder);

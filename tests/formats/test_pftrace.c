@@ -88,7 +88,7 @@ static void put_thread_track(uint64_t uuid, uint64_t pid, uint64_t tid, const ch
 
 static void read_bytes(const void *data, size_t bytes)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const int error = ky_load_memory(&trace, data, bytes, &ky_reader_pftrace, message);
 	if (error)
 		fail_msg("%s", message);

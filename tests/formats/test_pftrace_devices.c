@@ -54,7 +54,7 @@ static void put_uname(const char *release, const char *machine)
 
 static void read_file(void)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	if (ky_load_memory(&trace, file.data, file.used, &ky_reader_pftrace, message))
 		fail_msg("%s", message);
 }

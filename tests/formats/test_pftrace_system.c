@@ -38,7 +38,7 @@ static void end_packet(void)
 
 static void read_bytes(const void *data, size_t bytes)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	if (ky_load_memory(&trace, data, bytes, &ky_reader_pftrace, message))
 		fail_msg("%s", message);
 }

@@ -204,7 +204,7 @@ static int compare_lines(const void *a, const void *b)
 
 static void load(struct lines *lines, const struct form *form)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	char path[128];
 	struct ky_trace *trace;
 	*lines = (struct lines){NULL, 0, 0};

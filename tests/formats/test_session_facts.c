@@ -49,7 +49,7 @@ static void stop_all(void)
 
 static struct ky_trace *load(const char *path)
 {
-	char message[KY_LOAD_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_trace *trace = NULL;
 	const int error = ky_load(&trace, path, NULL, message);
 	if (error)

@@ -89,7 +89,7 @@ static int remove_directory(void **state)
 
 static struct ky_trace *load(void)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	assert_int_equal(ky_load(&trace, directory, NULL, message), 0);
 	assert_string_equal(trace->format, "uftrace");
@@ -236,7 +236,7 @@ static void switches_are_slices_and_comms_are_names(void **state)
 static void another_version_is_refused_with_the_reason(void **state)
 {
 	(void)state;
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	uint8_t info[40] = "Ftrace!";
 	info[8] = 9;

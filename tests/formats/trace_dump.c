@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 		{"counts", print_counts}, {"slices", print_slices}, {"flows", print_flows},
 		{"events", print_events}, {"args", print_args},     {"problems", print_problems},
 	};
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	if (argc != 3)
 		return 2;

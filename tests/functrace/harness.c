@@ -277,7 +277,7 @@ void harness_hook_unwinder(struct harness *h)
 	void *library = dlopen("libgcc_s.so.1", RTLD_NOW); /* the C library does it late */
 	void *address = library ? dlsym(library, "_Unwind_Find_FDE") : NULL;
 	Dl_info info;
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_functions *functions = NULL;
 	if (!address || !dladdr(address, &info))
 		skip("there is no _Unwind_Find_FDE");

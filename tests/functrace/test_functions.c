@@ -47,7 +47,7 @@ int kind_other_name(int a) __attribute__((alias("kind_plain")));
 
 static struct ky_functions *read_file(const char *path, bool lines)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_functions *functions = NULL;
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
@@ -349,7 +349,7 @@ static void the_loader_is_left_alone(void **state)
 
 static void other_files_are_refused_in_words(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_functions *functions;
 	(void)state;
 	const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -364,7 +364,7 @@ static void other_files_are_refused_in_words(void **state)
 /* Its names would be searched from the end of their table, each one. */
 static void tables_of_names_without_an_end_are_refused(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_functions *functions;
 	Elf64_Ehdr head;
 	Elf64_Shdr names;
@@ -501,7 +501,7 @@ static void a_cache_is_not_for_other_code_of_the_same_build_id(void **state)
 
 static const struct ky_functions *share(const char *path, bool lines)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const struct ky_functions *functions = NULL;
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
@@ -554,7 +554,7 @@ static void a_file_that_has_changed_is_read_anew(void **state)
 
 static void of_files_that_nobody_uses_the_last_are_kept(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES], name[16];
+	char message[KY_MESSAGE_BYTES], name[16];
 	const struct ky_functions *used = share("/proc/self/exe", false), *one;
 	const int fd = open(self_path(), O_RDONLY | O_CLOEXEC);
 	(void)state;
@@ -575,7 +575,7 @@ static void of_files_that_nobody_uses_the_last_are_kept(void **state)
 
 static bool wants(const char *list, const char *name)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const struct ky_functions module = {.path = "/usr/lib/libnet.so.1"};
 	const struct ky_function function = {
 		.linked = "_ZN3net4recvEi", .name = name, .file = "/src/net/recv.cc", .bytes = 40};
@@ -619,7 +619,7 @@ static void selections(void **state)
 
 static void selections_by_size_and_what_they_need(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	const struct ky_functions module = {.path = "/bin/a"};
 	const struct ky_function small = {.linked = "f", .name = "f", .bytes = 15};
 	const struct ky_function large = {.linked = "f", .name = "f", .bytes = 16};

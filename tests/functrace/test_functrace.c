@@ -44,12 +44,12 @@ struct ky_selection {
 static int refuse(int error, char *message, const char *text)
 {
 	if (error)
-		snprintf(message, KY_FUNCTRACE_MESSAGE_BYTES, "%s", text);
+		snprintf(message, KY_MESSAGE_BYTES, "%s", text);
 	return error;
 }
 
 int ky_selection_parse(struct ky_selection **selection, const char *list, uint64_t min_bytes,
-		       char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		       char message[KY_MESSAGE_BYTES])
 {
 	(void)min_bytes;
 	if (list && strcmp(list, "bad") == 0)
@@ -68,7 +68,7 @@ static struct ky_function functions[100];
 static struct ky_functions program = {.functions = functions};
 
 int ky_functions_share(const struct ky_functions **out, int fd, const char *path, bool lines,
-		       char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		       char message[KY_MESSAGE_BYTES])
 {
 	(void)path;
 	(void)lines;
@@ -95,7 +95,7 @@ uint32_t ky_functions_shared_clear(void)
 }
 
 int ky_patch_open(struct ky_patch **patch, pid_t pid, const struct ky_patch_options *options,
-		  char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		  char message[KY_MESSAGE_BYTES])
 {
 	machine.nops_only = options->nops_only;
 	if (machine.patch)
@@ -171,17 +171,17 @@ bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, const char **nam
 	return index < 2;
 }
 
-bool ky_pt_available(char why[KY_FUNCTRACE_MESSAGE_BYTES])
+bool ky_pt_available(char why[KY_MESSAGE_BYTES])
 {
 	if (!machine.has_pt)
-		snprintf(why, KY_FUNCTRACE_MESSAGE_BYTES, "no Intel PT on this CPU");
+		snprintf(why, KY_MESSAGE_BYTES, "no Intel PT on this CPU");
 	return machine.has_pt;
 }
 
 static char something;
 
 int ky_pt_open(struct ky_pt **pt, const struct ky_pt_options *options,
-	       char message[KY_FUNCTRACE_MESSAGE_BYTES])
+	       char message[KY_MESSAGE_BYTES])
 {
 	(void)options;
 	(void)message;
@@ -189,7 +189,7 @@ int ky_pt_open(struct ky_pt **pt, const struct ky_pt_options *options,
 	return 0;
 }
 
-int ky_pt_add(struct ky_pt *pt, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_pt_add(struct ky_pt *pt, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	(void)pt;
 	(void)pid;
@@ -220,7 +220,7 @@ void ky_pt_close(struct ky_pt **pt)
 }
 
 int ky_stack_spans_open(struct ky_stack_spans **spans, const struct ky_stack_spans_options *options,
-			char message[KY_FUNCTRACE_MESSAGE_BYTES])
+			char message[KY_MESSAGE_BYTES])
 {
 	assert_int_equal(options->per_second, 1000);
 	if (machine.sample)
@@ -229,8 +229,7 @@ int ky_stack_spans_open(struct ky_stack_spans **spans, const struct ky_stack_spa
 	return 0;
 }
 
-int ky_stack_spans_add(struct ky_stack_spans *spans, pid_t pid,
-		       char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_stack_spans_add(struct ky_stack_spans *spans, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	(void)spans;
 	(void)pid;
@@ -258,7 +257,7 @@ void ky_stack_spans_close(struct ky_stack_spans **spans, struct ky_stack_spans_f
 }
 
 int ky_off_cpu_open(struct ky_off_cpu **switches, const struct ky_off_cpu_options *options,
-		    char message[KY_FUNCTRACE_MESSAGE_BYTES])
+		    char message[KY_MESSAGE_BYTES])
 {
 	(void)options;
 	if (machine.switches)
@@ -267,7 +266,7 @@ int ky_off_cpu_open(struct ky_off_cpu **switches, const struct ky_off_cpu_option
 	return 0;
 }
 
-int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid, char message[KY_FUNCTRACE_MESSAGE_BYTES])
+int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	(void)switches;
 	(void)pid;
@@ -313,7 +312,7 @@ static void take_drum(void *context, pid_t pid, int fd)
 	(void)fd;
 }
 
-static char message[KY_FUNCTRACE_MESSAGE_BYTES];
+static char message[KY_MESSAGE_BYTES];
 
 static int reset(void **state)
 {

@@ -177,7 +177,7 @@ static void a_process_that_claims_to_be_ours_is_left_alone(void **state)
 /* Attach to a process with the forged home; it is refused, and goes on. */
 static void expect_refusal(int expected)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	const struct ky_patch_options options = {.ring_bytes = 65536, .total_bytes = 1 << 20};
 	struct ky_patch *patch = NULL;
 	const pid_t child = run_child(forge);

@@ -198,7 +198,7 @@ static void read_spans(struct counted *counted)
 static void naps_of_all_threads_are_spans(void **state)
 {
 	(void)state;
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_off_cpu *switches = NULL;
 	const struct ky_off_cpu_options options = {
 		.ring_bytes = 1 << 20, .total_bytes = 16 << 20, .drum = take_drum};
@@ -235,7 +235,7 @@ static void naps_of_all_threads_are_spans(void **state)
 static void a_process_that_is_gone_is_refused(void **state)
 {
 	(void)state;
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_off_cpu *switches = NULL;
 	const struct ky_off_cpu_options options = {
 		.ring_bytes = 1 << 20, .total_bytes = 16 << 20, .drum = take_drum};

@@ -54,7 +54,7 @@ static void see_note(void *context, const char *line)
 
 static struct ky_patch_options options_for(const char *functions, struct seen *seen)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_selection *selection = NULL;
 	if (ky_selection_parse(&selection, functions, 0, message))
 		fail_msg("%s", message);
@@ -75,7 +75,7 @@ static void free_options(struct ky_patch_options *options)
 
 static struct ky_patch *attach(const struct target *target, const struct ky_patch_options *options)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_patch *patch = NULL;
 	if (ky_patch_open(&patch, target->pid, options, message))
 		fail_msg("%s", message);
@@ -445,7 +445,7 @@ static void tell_stop(void *context, pid_t pid, bool begins)
 /* Attach and detach until killed. */
 static void attach_for_ever(pid_t pid, const struct ky_patch_options *options)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_patch *patch;
 	while (ky_patch_open(&patch, pid, options, message) == 0) {
 		ky_patch_round(patch);
@@ -476,7 +476,7 @@ static void kill_one(pid_t pid, const struct ky_patch_options *options, int turn
 
 static void whoever_is_killed_leaves_what_can_be_undone(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct target target;
 	struct seen seen;
 	struct ky_patch_options options = options_for("module:counter*", &seen);
@@ -510,7 +510,7 @@ static void let_call(const struct target *target)
 
 static void a_program_may_put_itself_into_a_sandbox(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct target target;
 	struct seen seen;
 	struct ky_patch_options options = options_for(NULL, &seen);
@@ -534,7 +534,7 @@ static void a_program_may_put_itself_into_a_sandbox(void **state)
 /* Turn the counter off while attached, and again after another attach; early: only then. */
 static void turn_counter_off(const char *how, bool early, const char *why)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct target target;
 	struct seen seen;
 	struct ky_patch_options options = options_for(NULL, &seen);
@@ -579,7 +579,7 @@ static struct {
 static void rival_attaches(void *context, pid_t pid, bool begins)
 {
 	int ready[2];
-	char byte, message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char byte, message[KY_MESSAGE_BYTES];
 	(void)context;
 	if (!begins || rival.pid)
 		return;
@@ -604,7 +604,7 @@ static void rival_attaches(void *context, pid_t pid, bool begins)
 
 static void of_two_at_once_the_second_is_refused(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct target target;
 	struct seen seen;
 	struct ky_patch *patch = NULL;

@@ -24,7 +24,7 @@
 
 static struct ky_functions *read_file(const char *path)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_functions *functions = NULL;
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

@@ -304,7 +304,7 @@ static void a_counter_without_a_clock_is_noted(void **state)
 static void a_process_that_cannot_be_traced_is_refused_whole(void **state)
 {
 	struct faked *faked = *state;
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	assert_true(ky_pt_add(faked->pt, getppid(), message) < 0);
 	assert_true(strlen(message) > 20);
 	assert_ptr_equal(faked->pt->first, faked->traced);

@@ -107,7 +107,7 @@ static void put_device(void)
 
 static void expect_refusal(const char *reason)
 {
-	char why[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char why[KY_MESSAGE_BYTES] = "";
 	struct ky_pt_machine machine;
 	assert_int_equal(ky_pt_machine_read(&machine, root, why), -ENOTSUP);
 	assert_non_null(strstr(why, reason));
@@ -135,7 +135,7 @@ static void a_machine_without_files_says_why_too(void **state)
 
 static void a_machine_with_it_is_asked_for_all_times_it_can_give(void **state)
 {
-	char why[KY_FUNCTRACE_MESSAGE_BYTES];
+	char why[KY_MESSAGE_BYTES];
 	struct ky_pt_machine machine;
 	(void)state;
 	put_cpu("GenuineIntel", "Intel(R) Core(TM) i7-8700", "intel_pt");
@@ -163,7 +163,7 @@ static void a_machine_with_it_is_asked_for_all_times_it_can_give(void **state)
 
 static void an_old_cpu_is_asked_for_what_it_has(void **state)
 {
-	char why[KY_FUNCTRACE_MESSAGE_BYTES];
+	char why[KY_MESSAGE_BYTES];
 	struct ky_pt_machine machine;
 	(void)state;
 	put_cpu("GenuineIntel", "Intel(R) Core(TM) M", "intel_pt");
@@ -181,7 +181,7 @@ static void an_old_cpu_is_asked_for_what_it_has(void **state)
 
 static void the_engine_refuses_with_the_reason_where_it_cannot_be(void **state)
 {
-	char why[KY_FUNCTRACE_MESSAGE_BYTES] = "", message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char why[KY_MESSAGE_BYTES] = "", message[KY_MESSAGE_BYTES] = "";
 	struct ky_pt *pt = (void *)&why;
 	const struct ky_pt_options options = {.ring_bytes = 1 << 20, .total_bytes = 1 << 24};
 	(void)state;
@@ -204,7 +204,7 @@ static void an_event_that_is_refused_leaves_nothing_open(void **state)
 	struct ky_pt_thread thread;
 	/* No event source has such a number. */
 	const struct ky_pt_machine machine = {.type = 0x7ffffff};
-	char why[KY_FUNCTRACE_MESSAGE_BYTES];
+	char why[KY_MESSAGE_BYTES];
 	(void)state;
 	const int error = ky_pt_thread_open(&thread, &machine, 0, 1 << 20);
 	assert_true(error < 0);

@@ -163,7 +163,7 @@ static void calls_of_a_real_program_have_its_names(void **state)
 
 static void what_is_not_selected_is_left_out(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_selection *selection;
 	struct pt_made made;
 	struct told told;

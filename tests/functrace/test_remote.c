@@ -39,7 +39,7 @@ static uint64_t map_gadget(struct ky_remote *remote)
 
 static void threads_that_are_stopped_and_let_go_see_nothing_of_it(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct target target;
 	struct ky_remote remote;
 	uint64_t gadget = 0;
@@ -73,7 +73,7 @@ static void threads_that_are_stopped_and_let_go_see_nothing_of_it(void **state)
 
 static void a_process_that_is_stopped_by_a_signal_stays_so(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct target target;
 	struct ky_remote remote;
 	siginfo_t info = {0};
@@ -101,7 +101,7 @@ static void a_process_that_is_stopped_by_a_signal_stays_so(void **state)
 /* If the caller dies in the middle of a call, the thread goes on by itself. */
 static void a_call_whose_maker_is_killed_leaves_the_thread_as_it_was(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct target target;
 	struct ky_remote remote;
 	(void)state;
@@ -134,7 +134,7 @@ static void a_call_whose_maker_is_killed_leaves_the_thread_as_it_was(void **stat
 
 static void a_process_that_another_traces_is_refused_with_its_name(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct target target;
 	struct ky_remote remote;
 	int pipes[2], done[2];
@@ -166,7 +166,7 @@ static void a_process_that_another_traces_is_refused_with_its_name(void **state)
 
 static void what_is_no_process_is_said_so(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_remote remote;
 	(void)state;
 	const pid_t child = fork();
@@ -180,7 +180,7 @@ static void what_is_no_process_is_said_so(void **state)
 
 static void room_is_free_and_within_reach(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct target target;
 	struct ky_remote remote;
 	(void)state;
@@ -229,7 +229,7 @@ static pid_t start_in_vfork(int *writer)
 
 static void a_thread_that_waits_in_the_kernel_is_let_go_when_it_comes_out(void **state)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_remote remote;
 	int writer, status = 0;
 	(void)state;

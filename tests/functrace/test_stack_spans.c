@@ -79,7 +79,7 @@ static void start_program(struct world *world, const char *mode)
 static void begin_world(struct world *world, const char *mode, uint32_t per_second,
 			const struct ky_selection *selection)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	*world = (struct world){.said = -1};
 	const struct ky_stack_spans_options options = {.per_second = per_second,
 						       .selection = selection,
@@ -509,7 +509,7 @@ static void a_program_that_ends_at_once_is_no_harm(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	const pid_t gone = world.pid;
 	world.pid = 0;
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const int error = ky_stack_spans_add(world.spans, gone, message);
 	assert_true(error == 0 || error == -ESRCH);
 	if (error)
@@ -565,7 +565,7 @@ static void functions_that_are_not_wanted_are_transparent(void **state)
 {
 	struct world world;
 	struct ky_selection *selection;
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	(void)state;
 	assert_int_equal(ky_selection_parse(&selection, "target_c,target_shares", 0, message), 0);
 	begin_world(&world, "shares", 1000, selection);
@@ -599,7 +599,7 @@ static void ten_thousand_a_second_of_many_threads(void **state)
 static void what_cannot_be_done_is_said(void **state)
 {
 	struct ky_stack_spans *spans;
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_stack_spans_options options = {.per_second = 100000, .ring_bytes = 1u << 20};
 	(void)state;
 	assert_int_not_equal(ky_stack_spans_open(&spans, &options, message), 0);

@@ -91,7 +91,7 @@ static void ask_all(struct ky_api *answers, const struct ky_view *view)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	const struct ky_view_options options = {.generation = 1, .base_ns = KY_TIME_NONE};
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	struct ky_view *view;
 	struct ky_api *answers;

@@ -33,7 +33,7 @@ static const char *const names[] = {"metadata", "stream_0", "stream_1", NULL};
 static void load(void)
 {
 	const struct ky_load_options options = {.size = sizeof(options), .format = "ctf"};
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	const int error = ky_load(&trace, fuzz_directory, &options, message);
 	fuzz_check(!error || !strstr(message, "it ends with code"));

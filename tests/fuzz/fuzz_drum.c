@@ -214,7 +214,7 @@ static void read_drum(const uint8_t *drum, uint64_t bytes, uint8_t how)
 static void read_file(const uint8_t *drum, uint64_t bytes)
 {
 	static int fd = -1;
-	char message[KY_DRUM_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_drum_file *file = NULL;
 	struct ky_stream *stream = NULL;
 	struct ky_drum_facts facts;

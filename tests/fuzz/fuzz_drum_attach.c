@@ -155,7 +155,7 @@ static void look_at_all(struct ky_drums *drums)
 
 static void attach(int fd, const struct foe *foe, uint8_t how)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_drums *drums;
 	const struct ky_drums_options options = {.bundle = bundle,
 						 .categories = how & 4 ? "net,log*,-db" : NULL,
@@ -185,7 +185,7 @@ static void attach(int fd, const struct foe *foe, uint8_t how)
 static void refresh_bundle(void)
 {
 	static uint32_t inputs;
-	char message[KY_CAPTURE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	static int null = -1;
 	if (null < 0)
 		null = open("/dev/null", O_WRONLY | O_CLOEXEC);

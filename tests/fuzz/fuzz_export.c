@@ -60,7 +60,7 @@ static void write_and_read(const struct ky_trace *trace, const struct ky_exporte
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	const bool is_json = bytes && (data[0] == '{' || data[0] == '[');
 	if (ky_load_memory(&trace, data, bytes, is_json ? &ky_reader_json : &ky_reader_pftrace,

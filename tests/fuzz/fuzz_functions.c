@@ -33,7 +33,7 @@ static void check(const struct ky_functions *functions)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	char message[KY_FUNCTRACE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_functions *functions;
 	setenv("XDG_CACHE_HOME", "/dev/null", 1); /* where no cache can be */
 	const int fd = memfd_create("fuzz", MFD_CLOEXEC);

@@ -160,7 +160,7 @@ static inline bool fuzz_check_load(struct ky_trace *trace, int error, const char
 /* reader may be NULL: then it is found by the bytes. Whether they could be loaded. */
 static inline bool fuzz_load(const uint8_t *data, size_t bytes, const struct ky_reader *reader)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	const int error = ky_load_memory(&trace, data, bytes, reader, message);
 	return fuzz_check_load(trace, error, message);
@@ -171,7 +171,7 @@ static inline bool fuzz_load_path(const char *path, const char *format, bool rep
 {
 	const struct ky_load_options options = {
 		.size = sizeof(options), .format = format, .repair = repair};
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	const int error = ky_load(&trace, path, &options, message);
 	return fuzz_check_load(trace, error, message);

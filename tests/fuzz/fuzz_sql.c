@@ -95,7 +95,7 @@ static struct ky_sql *open_sql(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	static struct ky_sql *sql;
-	char message[KY_SQL_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	bool readonly = true;
 
 	char *text = malloc(bytes + 1);

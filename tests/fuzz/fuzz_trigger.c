@@ -31,7 +31,7 @@ static void check_trigger(const struct ky_trigger *trigger, const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	char message[KY_CAPTURE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_trigger trigger;
 	char *text = strndup((const char *)data, bytes);
 	if (!text)

@@ -192,7 +192,7 @@ static bool run(FILE *to, sqlite3_stmt *stmt)
 
 char *query(struct ky_sql *sql, const char *format, ...)
 {
-	char *result = NULL, message[KY_SQL_MESSAGE_BYTES];
+	char *result = NULL, message[KY_MESSAGE_BYTES];
 	size_t bytes;
 	FILE *to = open_memstream(&result, &bytes);
 	va_list values;
@@ -243,7 +243,7 @@ char *plan(struct ky_sql *sql, const char *string)
 
 bool is_batch(struct ky_sql *sql, const char *string)
 {
-	char message[KY_SQL_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	sqlite3_stmt *stmt;
 	const char *at = string;
 

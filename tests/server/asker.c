@@ -103,7 +103,7 @@ static int export(const struct ky_view *view, const char *path, char **range)
 
 int main(int argc, char **argv)
 {
-	char message[KY_LOAD_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_trace *trace;
 	struct ky_view *view;
 	struct ky_api *answers;

@@ -23,7 +23,7 @@ void asking_open_trace(struct asking *asking, struct ky_trace *trace)
 
 void asking_open(struct asking *asking, const char *json)
 {
-	char message[KY_LOAD_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_trace *trace = NULL;
 	if (ky_load_memory(&trace, json, strlen(json), NULL, message) != 0)
 		fail_msg("%s", message);

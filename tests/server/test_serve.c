@@ -109,7 +109,7 @@ static struct ky_view *make_view(uint32_t generation)
 
 static struct ky_serve *open_server(void)
 {
-	char message[KY_SERVE_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	const struct ky_serve_options options = {0};
 	struct ky_serve *serve;
 	assert_int_equal(ky_serve_open(&serve, &options, message), 0);
@@ -254,7 +254,7 @@ static void says_why_it_cannot_listen(void **state)
 {
 	(void)state;
 	struct ky_serve *serve = open_server(), *second;
-	char message[KY_SERVE_MESSAGE_BYTES] = "";
+	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_serve_options options = {.port = (uint16_t)port_of(serve)};
 	assert_int_equal(ky_serve_open(&second, &options, message), -EADDRINUSE);
 	assert_null(second);

@@ -130,7 +130,7 @@ static uint64_t boottime_ns(void)
 
 static void expect_all(const char *path, uint64_t begin_ns)
 {
-	char message[KY_DRUM_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_drum_file *file;
 	struct ky_stream *stream;
 	struct ky_drum_facts facts;

@@ -216,7 +216,7 @@ static bool has_the_newest(const struct round *r, const struct ky_drum_facts *fa
 
 static struct ky_drum_file *open_drum(int memory, const char *path, bool newest)
 {
-	char message[KY_DRUM_MESSAGE_BYTES];
+	char message[KY_MESSAGE_BYTES];
 	struct ky_drum_file *file = NULL;
 	struct ky_stream *stream;
 	const int error = memory >= 0 ? ky_drum_file_open_fd(&file, memory, "memory", message)

@@ -50,7 +50,7 @@ __attribute__((format(printf, 3, 4))) static int fail(char *message, int error, 
 {
 	va_list list;
 	va_start(list, format);
-	vsnprintf(message, KY_DRUM_MESSAGE_BYTES, format, list);
+	vsnprintf(message, KY_MESSAGE_BYTES, format, list);
 	va_end(list);
 	return error;
 }
@@ -322,7 +322,7 @@ static int get_bytes(struct ky_drum_file *file, int fd, char *message)
 }
 
 int ky_drum_file_open_fd(struct ky_drum_file **out, int fd, const char *name,
-			 char message[KY_DRUM_MESSAGE_BYTES])
+			 char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;
 	struct ky_drum_file *file = calloc(1, sizeof(*file));
@@ -347,8 +347,7 @@ int ky_drum_file_open_fd(struct ky_drum_file **out, int fd, const char *name,
 	return 0;
 }
 
-int ky_drum_file_open(struct ky_drum_file **out, const char *path,
-		      char message[KY_DRUM_MESSAGE_BYTES])
+int ky_drum_file_open(struct ky_drum_file **out, const char *path, char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;
 	if (strcmp(path, "-") == 0)
@@ -430,7 +429,7 @@ static int search(struct ky_drum_file **out, DIR *dir, pid_t pid, char *message)
 	return error;
 }
 
-int ky_drum_file_open_pid(struct ky_drum_file **out, pid_t pid, char message[KY_DRUM_MESSAGE_BYTES])
+int ky_drum_file_open_pid(struct ky_drum_file **out, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;
 	DIR *const dir = ky_proc_fds(pid, 0);
@@ -497,7 +496,7 @@ static void find_rate(struct ky_drum_file *file, struct ky_clock_map *clock)
  */
 
 int ky_drum_file_stream(struct ky_drum_file *file, const char *globs, bool newest,
-			struct ky_stream **out, char message[KY_DRUM_MESSAGE_BYTES])
+			struct ky_stream **out, char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;
 	if (file->streaming)

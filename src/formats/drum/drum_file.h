@@ -24,23 +24,20 @@
 #ifndef KY_FORMATS_DRUM_DRUM_FILE_H
 #define KY_FORMATS_DRUM_DRUM_FILE_H
 
+#include "base/fail.h"
 #include "core/stream.h"
 
 #include <sys/types.h>
 
 struct ky_drum_file;
 
-#define KY_DRUM_MESSAGE_BYTES 512
-
 /* path is a drum's file, or "-" for standard input. 0, or a negative error and a message. */
-int ky_drum_file_open(struct ky_drum_file **out, const char *path,
-		      char message[KY_DRUM_MESSAGE_BYTES]);
+int ky_drum_file_open(struct ky_drum_file **out, const char *path, char message[KY_MESSAGE_BYTES]);
 /* Open the drum of a running process. */
-int ky_drum_file_open_pid(struct ky_drum_file **out, pid_t pid,
-			  char message[KY_DRUM_MESSAGE_BYTES]);
+int ky_drum_file_open_pid(struct ky_drum_file **out, pid_t pid, char message[KY_MESSAGE_BYTES]);
 /* Open a descriptor, which the caller keeps; its offset may move. name is for messages, copied. */
 int ky_drum_file_open_fd(struct ky_drum_file **out, int fd, const char *name,
-			 char message[KY_DRUM_MESSAGE_BYTES]);
+			 char message[KY_MESSAGE_BYTES]);
 /* Close it; *file may be NULL. The stream and all that came from it end with it. */
 void ky_drum_file_close(struct ky_drum_file **file);
 
@@ -49,7 +46,7 @@ void ky_drum_file_close(struct ky_drum_file **file);
  * categories, NULL is all. There is one: a second call ends the first's. Belongs to the file.
  */
 int ky_drum_file_stream(struct ky_drum_file *file, const char *globs, bool newest,
-			struct ky_stream **out, char message[KY_DRUM_MESSAGE_BYTES]);
+			struct ky_stream **out, char message[KY_MESSAGE_BYTES]);
 /*
  * Hand the stream's sink what there is. Of a drum that follows its process, what may still come out
  * of order waits for the next call, unless this is the last. 0, or -ENOMEM.

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* fail.c: see fail.h. */
-#include "capture/fail.h"
+#include "base/fail.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-int ky_capture_fail(char message[KY_CAPTURE_MESSAGE_BYTES], int error, const char *format, ...)
+int ky_fail(char message[KY_MESSAGE_BYTES], int error, const char *format, ...)
 {
 	va_list list;
 	if (!message)
 		return error;
 	va_start(list, format);
-	vsnprintf(message, KY_CAPTURE_MESSAGE_BYTES, format, list);
+	vsnprintf(message, KY_MESSAGE_BYTES, format, list);
 	va_end(list);
 	return error;
 }

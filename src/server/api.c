@@ -350,7 +350,7 @@ static const struct {
 	{"api/event", ky_api_event, false},       {"api/range", ky_api_range, false},
 	{"api/flame", ky_api_range_flame, false}, {"api/search", ky_api_search, false},
 	{"api/sql", ky_api_sql_run, true},        {"api/cancel", ky_api_sql_cancel, true},
-	{"api/tables", ky_api_sql_tables, false},
+	{"api/tables", ky_api_sql_tables, false}, {"api/neighbour", ky_api_neighbour, false},
 };
 
 static void dispatch(struct ky_api *api, const struct ky_api_request *request,

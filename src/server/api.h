@@ -160,8 +160,8 @@ void ky_api_slice(struct ky_json_out *json, const struct ky_api *api, uint32_t s
 
 typedef void ky_api_fn(struct ky_api *api, const struct ky_api_request *request,
 		       struct ky_api_response *response);
-ky_api_fn ky_api_trace, ky_api_event, ky_api_range, ky_api_range_flame, ky_api_search,
-	ky_api_sql_run, ky_api_sql_cancel, ky_api_sql_tables;
+ky_api_fn ky_api_trace, ky_api_event, ky_api_neighbour, ky_api_range, ky_api_range_flame,
+	ky_api_search, ky_api_sql_run, ky_api_sql_cancel, ky_api_sql_tables;
 
 void ky_api_sql_close(struct ky_api *api);
 void ky_api_sql_interrupt(struct ky_api *api);

@@ -463,3 +463,49 @@ void ky_api_event(struct ky_api *api, const struct ky_api_request *request,
 	const struct event event = read_event(api->view, kind, (uint32_t)id);
 	add_details(&response->json, api, &event);
 }
+
+/* ---- the next one ---- */
+
+/* Return the row of a pyramid behind or before that moment and event (-1: none of that moment was seen), or KY_NONE. */
+static uint32_t beyond(const struct ky_view_table *table, const struct ky_view_pyramid *pyramid,
+		       int64_t ts, int64_t id, bool forward)
+{
+	const uint32_t *const order = table->order + pyramid->first;
+	const int64_t last = id < 0 ? (forward ? -1 : INT64_MAX) : (forward ? id : id - 1);
+	const uint32_t seen = KY_ARRAY_SEARCH(
+		0, pyramid->count, at,
+		table->ts[order[at]] < ts || (table->ts[order[at]] == ts && order[at] <= last));
+	if (forward)
+		return seen < pyramid->count ? order[seen] : KY_NONE;
+	return seen ? order[seen - 1] : KY_NONE;
+}
+
+void ky_api_neighbour(struct ky_api *api, const struct ky_api_request *request,
+		      struct ky_api_response *response)
+{
+	const struct ky_view *const view = api->view;
+	int64_t number = -1, row = 0, ts, id = -1, forward = 1;
+	if (!ky_api_parameter_generation(api, request, response) ||
+	    !ky_api_parameter_number(request, "ts", &ts, response) ||
+	    !ky_api_parameter_number(request, "track", &number, response) ||
+	    !ky_api_parameter_bounded(request, "row", 0, UINT16_MAX, &row, response) ||
+	    !ky_api_parameter_bounded(request, "id", -1, UINT32_MAX, &id, response) ||
+	    !ky_api_parameter_bounded(request, "forward", 0, 1, &forward, response))
+		return;
+	if (number < 0 || number >= view->tracks_count) {
+		ky_api_fail(response, 404, "no track %lld in this trace", (long long)number);
+		return;
+	}
+	const struct ky_view_track *const track = &view->tracks[number];
+	uint32_t found = KY_NONE;
+	if (row < track->pyramids)
+		found = beyond(&view->tables[track->kind],
+			       &view->pyramids[track->pyramids_at + (uint32_t)row],
+			       ky_add_clamped(view->base_ns, ts), id, forward);
+	ky_json_out_begin(&response->json, NULL, '{');
+	if (found == KY_NONE)
+		ky_json_out_null(&response->json, "event");
+	else
+		ky_api_event_ref(&response->json, "event", api, track->kind, found);
+	ky_json_out_end(&response->json, '}');
+}

@@ -108,8 +108,9 @@ struct looking {
 	const struct ky_trace *trace;
 	struct ky_search *search;
 	struct fold fold;
-	char *needle; /* folded */
+	char *needle; /* folded, unless exact */
 	size_t needle_bytes;
+	bool exact; /* the needle is all of a name */
 	bool names, categories, args;
 	const char *key; /* of arguments; NULL: all */
 	size_t key_bytes;
@@ -124,6 +125,8 @@ struct looking {
 
 static bool contains(struct looking *looking, const char *text, size_t bytes)
 {
+	if (looking->exact)
+		return bytes == looking->needle_bytes && memcmp(text, looking->needle, bytes) == 0;
 	if (bytes * 2 < looking->needle_bytes)
 		return false;
 	if (!fold_text(&looking->fold, text, bytes)) {
@@ -171,12 +174,13 @@ static const char *skip_prefix(const char *text, const char *prefix)
 	return begins(text, prefix, bytes) ? text + bytes : NULL;
 }
 
-/* Read "name:", "category:", "arg:" or "arg.KEY:", and return the text after it. */
+/* Read "name:", "name=", "category:", "arg:" or "arg.KEY:", and return the text after it. */
 static const char *read_prefix(struct looking *looking, const char *text)
 {
 	const char *rest;
 	looking->names = looking->args = true;
-	if ((rest = skip_prefix(text, "name:"))) {
+	looking->exact = skip_prefix(text, "name=") != NULL;
+	if ((rest = skip_prefix(text, looking->exact ? "name=" : "name:"))) {
 		looking->args = false;
 		return rest;
 	}
@@ -207,11 +211,12 @@ static int read_text(struct looking *looking, const char *text)
 	const size_t bytes = strnlen(wanted, TEXT_BYTES_MAX);
 	if (!fold_text(&looking->fold, wanted, bytes))
 		return -ENOMEM;
-	looking->needle = malloc(looking->fold.bytes + 1);
+	looking->needle_bytes = looking->exact ? bytes : looking->fold.bytes;
+	looking->needle = malloc(looking->needle_bytes + 1);
 	if (!looking->needle)
 		return -ENOMEM;
-	memcpy(looking->needle, looking->fold.text, looking->fold.bytes);
-	looking->needle_bytes = looking->fold.bytes;
+	memcpy(looking->needle, looking->exact ? wanted : looking->fold.text,
+	       looking->needle_bytes);
 	looking->whole = only_of(looking->needle, looking->needle_bytes, "-0123456789");
 	looking->hexadecimal = only_of(looking->needle, looking->needle_bytes, "0123456789abcdefx");
 	looking->real = only_of(looking->needle, looking->needle_bytes, "-+.0123456789einfa");

@@ -24,7 +24,7 @@ async function tableByKeys({ visit, traces }) {
 	await page.keyboard.press('ArrowDown');
 	assert.equal(await current(), shown[1]);
 	await page.keyboard.press('Enter');
-	await here.wait((name) => window.kymo.state.search === `name:${name}` && window.kymo.state.selected !== null, shown[1]);
+	await here.wait((name) => window.kymo.state.search === `name=${name}` && window.kymo.state.selected !== null, shown[1]);
 	await here.wait(() => /^\d+ of \d+/.test(document.querySelector('#search-count').textContent));
 	assert.equal((await here.state()).tab, 'range', 'the table stays');
 	await page.locator('#range').getByRole('searchbox').fill('reque');

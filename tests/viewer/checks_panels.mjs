@@ -121,9 +121,17 @@ async function rangeByMouse({ visit, traces }) {
 		const requests = Number(cell?.dataset.value);
 		return requests >= 4 && requests <= 7;
 	});
+	await here.page.evaluate(() => window.kymo.set({ filter: 'no such track' }));
+	await here.wait(() => document.querySelector('#range .empty')?.textContent === 'No events in this range.');
+	await here.page.evaluate(() => window.kymo.set({ filter: '' }));
+	await here.wait(() => document.querySelector('#range tr[data-name="request"]'));
 	const heading = here.page.locator('#range').getByRole('columnheader', { name: /Count/i });
 	await heading.getByRole('button').or(heading).first().click();
 	await here.wait(() => document.querySelector('#range tr[data-name]')?.dataset.name.startsWith('spin'));
+	await here.page.evaluate(() => window.kymo.set({ range: null }));
+	await here.wait(() => document.querySelector('#range tr[data-name="request"]'));
+	await here.page.locator('#range tr[data-name="request"]').click();
+	await here.wait(() => window.kymo.state.search === 'name=request' && window.kymo.search?.count === 20);
 }
 
 async function flame({ visit, traces }) {

@@ -73,10 +73,19 @@ async function walksFromSliceToSlice({ visit, traces }) {
 	await named('request');
 	await here.key('ArrowDown');
 	await named('parse');
+	const span = async () => {
+		const { from, to } = await here.state();
+		return to - from;
+	};
+	const before = await span();
+	const asked = [];
+	here.page.on('request', (request) => /api\/(neighbour|tiles)/.test(request.url()) && asked.push(request.url()));
 	await here.key('.');
 	await named('query');
 	await here.key('.');
 	await named('reply');
+	assert.equal(await span(), before, 'a step does not zoom');
+	assert.equal(asked.filter((url) => url.includes('neighbour')).length, 2, 'a step is one request');
 	await here.key(',');
 	await named('query');
 	await here.key('ArrowUp');

@@ -100,6 +100,12 @@ class Both {
 		assert.deepEqual(await this.page.event(kind, id), await this.server.json('event', { kind, id }), `${kind} ${id}`);
 	}
 
+	async neighbour(start) {
+		const { event } = await this.server.json('neighbour', { g: 1, ...start, forward: Number(start.forward) });
+		assert.deepEqual(await this.page.neighbour(start), event, `the neighbour of ${JSON.stringify(start)}`);
+		return event;
+	}
+
 	async range(from, to, tracks) {
 		assert.deepEqual(await this.page.range(from, to, tracks),
 			await this.server.json('range', { from, to, tracks: tracks?.join(',') }), `range ${from} to ${to} of ${tracks}`);
@@ -116,7 +122,7 @@ class Both {
 			...(where && 'near' in where ? { forward: Number(where.forward) } : {}) });
 		assert.deepEqual(ours, theirs, `search ${q} ${JSON.stringify(where)}`);
 		assert.equal(names.length, theirNames.length);
-		for (const name of names) assert.ok(/:/.test(q) || this.page.text(name).toLowerCase().includes(q.toLowerCase()));
+		for (const name of names) assert.ok(/[:=]/.test(q) || this.page.text(name).toLowerCase().includes(q.toLowerCase()));
 		return ours.count;
 	}
 }
@@ -158,6 +164,23 @@ async function compareEvents(both, random) {
 	}
 }
 
+// Walks rows from their first event to the last, and back.
+async function compareNeighbours(both, random) {
+	const { begin, end, tracks } = both.trace;
+	const shown = tracks.filter(({ kind }) => kind !== 'group');
+	for (const track of random.some(shown, 8)) {
+		for (const forward of [true, false]) {
+			const row = random.below(Math.max(1, track.rows));
+			let start = { track: track.id, row, ts: forward ? begin : end, id: -1, forward };
+			for (let i = 0; i < 50 && start; i++) {
+				const event = await both.neighbour(start);
+				if (event) assert.ok(forward ? event.ts >= start.ts : event.ts <= start.ts);
+				start = event && { ...start, ts: event.ts, id: event.id };
+			}
+		}
+	}
+}
+
 async function compareSums(both, random) {
 	const { begin, end, tracks } = both.trace;
 	const ids = tracks.map((track) => track.id);
@@ -193,6 +216,7 @@ async function compare(name, file, texts) {
 	assert.deepEqual(await page.trace(), theirs, name);
 	await compareTiles(both, random);
 	await compareEvents(both, random);
+	await compareNeighbours(both, random);
 	await compareSums(both, random);
 	const found = await compareSearches(both, random, texts);
 	await server.close();
@@ -296,9 +320,9 @@ for (let seed = 1; seed <= 4; seed++) {
 }
 const crowded = path.join(folder, 'crowded.json');
 fs.writeFileSync(crowded, JSON.stringify(crowdedTrace(1, 4000)));
-await compare('crowded trace', crowded, ['reply']);
+await compare('crowded trace', crowded, ['reply', 'name=reply']);
 const demoTrace = path.join(folder, 'demo.kymo');
 execFileSync(demo, ['--trace-output', demoTrace], { stdio: 'ignore' });
 await compareParts(demoTrace);
-await compare('demo', demoTrace, [...TEXTS, 'request', 'arg.source.file_name:demo']);
+await compare('demo', demoTrace, [...TEXTS, 'request', 'name=request', 'NAME=Request', 'name=', 'arg.source.file_name:demo']);
 for (const file of files) await compare(path.basename(file), file, TEXTS);

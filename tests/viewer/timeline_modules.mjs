@@ -8,9 +8,9 @@ import { bundle } from './bundle.mjs';
 
 globalThis.matchMedia = () => ({ matches: false, addEventListener() {} });
 globalThis.window = { setTimeout: () => 0 }; // a retry that never comes
-const { state, wire, remote, tiles, axis, items, motion, ruler, tree, neighbours, format, reveal, paint_counter } = await bundle(
+const { state, wire, remote, tiles, axis, items, motion, ruler, tree, format, reveal, paint_counter } = await bundle(
 	['state', 'wire', 'remote', 'tiles', 'format',
-		...['axis', 'items', 'motion', 'ruler', 'tree', 'neighbours', 'reveal', 'paint_counter'].map((name) => `timeline/${name}`)]);
+		...['axis', 'items', 'motion', 'ruler', 'tree', 'reveal', 'paint_counter'].map((name) => `timeline/${name}`)]);
 
 test('state: the URL holds all of it and reads back the same', () => {
 	const full = {
@@ -187,6 +187,11 @@ test('reveal: unfolds and unhides an event, and moves the view no further than n
 	assert.deepEqual(reveal.viewFor(shown, 2000, 2100), { from: 1550, to: 2550 });
 	assert.deepEqual(reveal.viewFor(shown, 400, 401), { from: 380.5, to: 420.5 });
 	assert.deepEqual(reveal.viewFor(shown, 5000, 9000), { from: 4900, to: 5900 });
+	assert.equal(reveal.viewFor(shown, 400, 401, 'pan'), null, 'a step does not zoom');
+	assert.deepEqual(reveal.viewFor(shown, 2000, 2001, 'pan'), { from: 1500.5, to: 2500.5 });
+	assert.equal(reveal.viewFor(shown, 0, 1000, 'fit'), null);
+	assert.deepEqual(reveal.viewFor(shown, -500, 1500, 'fit'), { from: -700, to: 1700 }, 'a parent is shown whole');
+	assert.deepEqual(reveal.viewFor(shown, 900, 1100, 'fit'), { from: 500, to: 1500 });
 });
 
 // Slices of one row of track 0: [begin, dur], as tiles of any level by a simple version of wire.h's rules.
@@ -218,31 +223,6 @@ function fakeSource(slices) {
 		return tracks.flatMap((track) => Array.from({ length: count }, (_, i) => ({ ...make(level, first + i), track })));
 	} };
 }
-
-test('neighbours: each slice of a row is reached, forward and back, at every scale', async () => {
-	const slices = [];
-	let seed = 7;
-	for (let at = 0; slices.length < 60;) {
-		seed = (seed * 1103515245 + 12345) % 2 ** 31;
-		const dur = [1, 3, 40, 900, 70000][seed % 5];
-		slices.push([at, dur]);
-		at += dur + [1, 2, 500, 3000000][(seed >> 8) % 4];
-	}
-	const source = fakeSource(slices);
-	const trace = { begin: 0, end: slices.at(-1)[0] + slices.at(-1)[1], tracks: [{ kind: 'slices' }] };
-	for (const level of [0, 6, 14]) {
-		for (const forward of [true, false]) {
-			const order = forward ? slices.keys() : [...slices.keys()].reverse();
-			let at = { ts: forward ? -1 : trace.end + 1, id: -1 };
-			for (const id of order) {
-				const next = await neighbours.neighbour(source, trace, level, { track: 0, row: 0, ...at, forward });
-				assert.equal(next?.id, id, `level ${level}, ${forward ? 'after' : 'before'} ${at.id}`);
-				at = { ts: next.ts, id: next.id };
-			}
-			assert.equal(await neighbours.neighbour(source, trace, level, { track: 0, row: 0, ...at, forward }), null);
-		}
-	}
-});
 
 test('tiles: few requests, none twice, unwanted ones are cancelled', async () => {
 	const source = fakeSource([[0, 10]]);

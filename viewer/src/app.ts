@@ -30,19 +30,23 @@ export interface Overlay {
 
 export type Change = "view" | "selection" | "range" | "tracks" | "search" | "overlay" | "page" | "tab" | "theme" | "trace";
 
+// How a selected event is brought into view: all scroll and unfold to it; reveal zooms in if it is too small to see, pan
+// never zooms, fit zooms out if it is longer than the view, focus zooms to it.
+export type How = "reveal" | "pan" | "fit" | "focus";
+
 export interface App {
   readonly source: Source;
   readonly trace: Trace; // replaced on "trace" when live
   readonly state: Readonly<State>;
   readonly search: Search | null; // result for state.search
   readonly overlay: Overlay | null;
-  readonly tracks: number[]; // the tracks that are not hidden: those of a range or flame graph
+  readonly tracks: number[]; // the tracks that are neither hidden nor filtered out: those of a range or flame graph
 
   on(change: Change, fn: () => void): () => void; // returns a function that unsubscribes
   // Changes part of the state, notifies the listeners, and updates the URL.
   set(part: Partial<State>): void;
-  // Selects an event and opens its details. reveal scrolls and unfolds to it; focus also zooms to it.
-  select(ref: EventRef | { kind: Kind; id: number } | null, how?: "reveal" | "focus"): Promise<void>;
+  // Selects an event and opens its details.
+  select(ref: EventRef | { kind: Kind; id: number } | null, how?: How): Promise<void>;
   setSearch(result: Search | null): void;
   setOverlay(overlay: Overlay | null): void;
   // Says a text to screen readers.

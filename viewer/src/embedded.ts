@@ -11,7 +11,7 @@ import { Pacer, readEmbedded, type Progress } from "./embedded_read";
 import { Searches } from "./embedded_search";
 import { tablesOf, type Tables } from "./embedded_tables";
 import { tileOf } from "./embedded_tiles";
-import type { Details, Flame, Kind, Range, Search, Source, Tile, Trace } from "./protocol";
+import type { Details, EventRef, Flame, Kind, Range, Search, Source, Start, Tile, Trace } from "./protocol";
 import type { SqlResult, Status, Tables as SqlTables } from "./protocol";
 
 const LEVEL_MAX = 46;
@@ -82,6 +82,11 @@ export class EmbeddedSource implements Source {
 
   event(kind: Kind, id: number): Promise<Details> {
     return new Promise((resolve) => resolve(this.events.details(kind, id)));
+  }
+
+  neighbour(start: Start): Promise<EventRef | null> {
+    const event = this.pyramids.neighbour(start);
+    return Promise.resolve(event ? this.events.ref(event.kind, event.id) : null);
   }
 
   range(from: number, to: number, tracks?: number[]): Promise<Range> {

@@ -3,7 +3,7 @@
 // src/server/view_pyramids.c makes them, in typed arrays. Both keep durations in nodes as floats, so that both draw the same.
 import type { Pacer, Progress } from "./embedded_read";
 import { NONE, type EventKind, type Spans, type Tables } from "./embedded_tables";
-import type { Track } from "./protocol";
+import type { Start, Track } from "./protocol";
 
 export const FAN = 8;
 
@@ -245,6 +245,24 @@ export class Pyramids {
 
   of(track: number): Pyramid[] {
     return this.pyramids.slice(this.firstOf[track], this.firstOf[track + 1]);
+  }
+
+  // Returns the event of a row behind or before a moment and event, as src/server/api_event.c does.
+  neighbour({ track, row, ts, id, forward }: Start): { kind: EventKind; id: number } | null {
+    const pyramid = this.of(track)[row];
+    if (!pyramid) return null;
+    const { order, spans, kind } = pyramid.table;
+    const last = id < 0 ? (forward ? -1 : Infinity) : forward ? id : id - 1;
+    let low = 0;
+    let high = pyramid.count;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const event = order[pyramid.first + middle];
+      if (spans.ts[event] < ts || (spans.ts[event] === ts && event <= last)) low = middle + 1;
+      else high = middle;
+    }
+    const at = forward ? low : low - 1;
+    return at >= 0 && at < pyramid.count ? { kind, id: order[pyramid.first + at] } : null;
   }
 
   private find(table: PyramidTable, event: number): Pyramid | undefined {

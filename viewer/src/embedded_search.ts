@@ -24,6 +24,7 @@ function fold(text: string): string {
 
 interface Wanted {
   needle: string;
+  exact: boolean; // the needle is all of a name
   names: boolean;
   categories: boolean;
   args: boolean;
@@ -31,13 +32,18 @@ interface Wanted {
   key: string | null; // of arguments
 }
 
-// "name:", "category:", "arg:", "arg.KEY:"
+// "name:", "name=", "category:", "arg:", "arg.KEY:"
 function wantedOf(q: string): Wanted {
+  if (/^name=/i.test(q)) {
+    const needle = q.slice(5);
+    return { needle, exact: true, names: needle !== "", categories: false, args: false, source: false, key: null };
+  }
   const parts = /^(?:(name|category|arg):|arg\.([^:]+):)?([^]*)$/i.exec(q);
   const where = parts?.[1]?.toLowerCase() ?? (parts?.[2] === undefined ? "" : "arg");
   const needle = fold(parts?.[3] ?? q);
   return {
     needle,
+    exact: false,
     names: needle !== "" && (where === "" || where === "name"),
     categories: needle !== "" && where === "category",
     args: needle !== "" && (where === "" || where === "arg"),
@@ -98,7 +104,7 @@ class Looking {
   }
 
   private contains(text: string): boolean {
-    return fold(text).includes(this.wanted.needle);
+    return this.wanted.exact ? text === this.wanted.needle : fold(text).includes(this.wanted.needle);
   }
 
   private keyFits(full: string): boolean {

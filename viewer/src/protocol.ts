@@ -136,8 +136,19 @@ export interface Flame {
   nodes: { name: string; parent: number; count: number; total: number; self: number }[];
 }
 
+// GET api/neighbour?g=&track=&row=&ts=&id=&forward=1: the event of a row behind (0: before) that time and event; id -1:
+// an event that begins at ts counts, too. {event: EventRef | null}
+export interface Start {
+  track: number;
+  row: number;
+  ts: number;
+  id: number;
+  forward: boolean;
+}
+
 // GET api/search?q=TEXT[&at=N]. Finds names and argument values that contain the text, ignoring case; "name:TEXT",
-// "category:TEXT" and "arg:TEXT" (or "arg.KEY:TEXT") restrict the search. Matches are numbered in time order.
+// "category:TEXT" and "arg:TEXT" (or "arg.KEY:TEXT") restrict the search; "name=TEXT" finds exactly this name. Matches
+// are numbered in time order.
 export interface Search {
   count: number;
   tracks: { track: number; count: number; first: number }[]; // tracks with matches; first: number of the first
@@ -182,6 +193,7 @@ export interface Source {
   // Returns the text of a name from tiles().
   text(name: number): string;
   event(kind: Kind, id: number): Promise<Details>;
+  neighbour(start: Start): Promise<EventRef | null>;
   range(from: number, to: number, tracks?: number[]): Promise<Range>;
   flame(from: number, to: number, of: "slices" | "samples", tracks?: number[]): Promise<Flame>;
   search(q: string, where?: { at: number } | { near: number; forward: boolean }): Promise<Search>;

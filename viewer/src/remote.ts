@@ -6,12 +6,14 @@
 // need more and more numbers. Each response with tiles brings the texts of its items (wire.h).
 import type {
   Details,
+  EventRef,
   Flame,
   Kind,
   Range,
   Search,
   Source,
   SqlResult,
+  Start,
   Status,
   Tables,
   Tile,
@@ -118,6 +120,12 @@ export class RemoteSource implements Source {
       if (this.events.size > 64) this.events.delete(this.events.keys().next().value ?? "");
     }
     return details;
+  }
+
+  async neighbour({ track, row, ts, id, forward }: Start): Promise<EventRef | null> {
+    const at = forward ? Math.ceil(ts) : Math.floor(ts);
+    const parameters = { g: this.generation, track, row, ts: at, id, forward: forward ? 1 : 0 };
+    return (await json<{ event: EventRef | null }>("api/neighbour", parameters)).event;
   }
 
   range(from: number, to: number, tracks?: number[]): Promise<Range> {

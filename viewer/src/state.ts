@@ -2,7 +2,7 @@
 // state.ts: the state of the page as the fragment of the URL, and back: "#v=1200..5600&sel=slices:7&pin=p1/t2". The
 // fragment lists only what differs from the defaults. Parts that cannot be read get the default: anyone may type one.
 import type { State } from "./app";
-import type { Kind } from "./protocol";
+import type { Kind, Track } from "./protocol";
 
 const kinds: Kind[] = ["group", "slices", "counter", "sched", "state", "samples", "loss"];
 const tabs: State["tab"][] = ["details", "range", "flame", "info"];
@@ -138,4 +138,18 @@ export function fromFragment(fragment: string, begin: number, end: number): Stat
     sql: unescape(of("sql")),
     flameOf: of("flame") === "samples" ? "samples" : "slices",
   };
+}
+
+// Returns the tracks that a filter shows: those with the text in their name, what is below them, and the way to them;
+// null: all.
+export function matching(tracks: readonly Track[], filter: string): Set<number> | null {
+  const text = filter.trim().toLowerCase();
+  if (!text) return null;
+  const own = tracks.map(({ name }) => name.toLowerCase().includes(text));
+  const shown = new Set<number>();
+  for (const { id, parent } of tracks) {
+    own[id] ||= own[parent] ?? false;
+    for (let at = id; own[id] && at >= 0 && !shown.has(at); at = tracks[at].parent) shown.add(at);
+  }
+  return shown;
 }

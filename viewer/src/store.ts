@@ -2,9 +2,9 @@
 // store.ts: the one App: keeps the state, notifies listeners, and keeps the URL in step with the state. Changes that
 // come many times a second (the view, scrolling) reach the URL a little later, because browsers limit how often it may
 // change. A jump adds an entry to the history, so that Back returns to the previous place.
-import type { App, Change, Overlay, State } from "./app";
+import type { App, Change, How, Overlay, State } from "./app";
 import type { Details, EventRef, Kind, Search, Source, Trace } from "./protocol";
-import { exact, fromFragment, showable, toFragment } from "./state";
+import { exact, fromFragment, matching, showable, toFragment } from "./state";
 
 const changeOf: Record<keyof State, Change | null> = {
   from: "view",
@@ -35,7 +35,7 @@ export class Store implements App {
   overlay: Overlay | null = null;
   state: State;
   // Set by the timeline: reveal() brings an event into view, scrollBack() scrolls to the place in the state.
-  reveal: (event: EventRef, focus: boolean) => void = () => undefined;
+  reveal: (event: EventRef, how: How) => void = () => undefined;
   scrollBack: () => void = () => undefined;
   private readonly listeners = new Map<Change, Set<() => void>>();
   private timer = 0;
@@ -60,11 +60,12 @@ export class Store implements App {
 
   private notHidden(): number[] {
     const hidden = new Set(this.state.hidden);
+    const shown = matching(this.trace.tracks, this.state.filter);
     const gone = new Set<number>();
     const left: number[] = [];
     for (const track of this.trace.tracks) {
       if (hidden.has(track.key) || gone.has(track.parent)) gone.add(track.id);
-      else if (track.kind !== "group") left.push(track.id);
+      else if (track.kind !== "group" && (shown?.has(track.id) ?? true)) left.push(track.id);
     }
     return left;
   }
@@ -154,7 +155,7 @@ export class Store implements App {
   // A step to a neighbour is not a jump.
   async select(
     ref: EventRef | { kind: Kind; id: number } | null,
-    how?: "reveal" | "focus",
+    how?: How,
     isJump = true,
   ): Promise<void> {
     const turn = ++this.selects;
@@ -167,7 +168,7 @@ export class Store implements App {
     if (!how) return;
     const event = "ts" in ref ? ref : await this.source.event(ref.kind, ref.id).catch(() => null);
     if (!event || turn !== this.selects) return;
-    this.reveal(event, how === "focus");
+    this.reveal(event, how);
   }
 
   setSearch(result: Search | null): void {

@@ -18,6 +18,7 @@ type Where = { at: number } | { near: number; forward: boolean };
 
 export const PREFIXES: [string, string][] = [
   ["name:", "names only"],
+  ["name=", "exactly this name"],
   ["category:", "categories only"],
   ["arg:", "argument values only"],
   ["arg.KEY:", "values of the argument KEY only"],

@@ -4,11 +4,11 @@ import { actionOf, actionOfKey, type Action } from "../keys";
 import type { Details, Track } from "../protocol";
 import type { Store } from "../store";
 import { isSteady } from "./motion";
-import { neighbour } from "./neighbours";
 import { around } from "./reveal";
 import type { Timeline } from "./timeline";
 
 const NEAR = 6; // CSS pixels within which a mark is hit
+const SERIES_MS = 2000; // steps that follow each other sooner are one jump
 
 // Arrows and Enter belong to the focused element, unless that is the timeline or nothing.
 const local = /^(Arrow|Enter|Escape)/;
@@ -19,6 +19,9 @@ function isTyping(target: EventTarget | null): boolean {
 }
 
 export class Commands {
+  private stepped = -Infinity; // when the last step was
+  private steps: Promise<void> = Promise.resolve(); // one after another: each begins where the last one ended
+
   constructor(
     private readonly app: Store,
     private readonly timeline: Timeline,
@@ -64,7 +67,7 @@ export class Commands {
         return true;
       case "next":
       case "previous":
-        void this.step(action === "next");
+        this.steps = this.steps.then(() => this.step(action === "next"));
         return true;
       case "parent":
       case "child":
@@ -112,15 +115,18 @@ export class Commands {
   }
 
   private async step(forward: boolean): Promise<void> {
-    const { app, timeline } = this;
+    const { app } = this;
     const details = await app.details();
     const track = details ? details.track : (this.firstTrack()?.id ?? -1);
     if (track < 0) return;
     const start = details
       ? { track, row: details.row, ts: details.ts, id: details.id, forward }
       : { track, row: 0, ts: forward ? app.state.from : app.state.to, id: -1, forward };
-    const next = await neighbour(app.source, app.trace, timeline.axis.level, start).catch(() => null);
-    if (next) await app.select(next, "reveal", false);
+    const next = await app.source.neighbour(start).catch(() => null);
+    // Back returns to where a series of steps began.
+    const isFirst = performance.now() - this.stepped > SERIES_MS;
+    this.stepped = performance.now();
+    if (next) await app.select(next, "pan", isFirst);
     else app.announce(forward ? "No later event in this row" : "No earlier event in this row");
   }
 
@@ -144,7 +150,7 @@ export class Commands {
       "flow-back": details.flowsIn[0]?.from,
       "flow-forward": details.flowsOut[0]?.to,
     }[action as "parent"];
-    if (to) await this.app.select(to, "reveal", action.startsWith("flow"));
+    if (to) await this.app.select(to, action === "parent" ? "fit" : "pan");
     else this.app.announce(`This event has no ${action.replace("-", " ")}`);
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // reveal.ts: what has to change to make an event visible: the tracks shown, and the view.
-import type { State } from "../app";
+import type { How, State } from "../app";
 import type { EventRef } from "../protocol";
 import { SPAN_LEAST, type View } from "./motion";
 import type { Tree } from "./tree";
@@ -29,12 +29,17 @@ export function around(from: number, to: number): View {
   return { from: middle - span * 0.6, to: middle + span * 0.6 };
 }
 
-// Returns a view moved just far enough to show a time, or zoomed in if it would be too small; null if it is visible.
-export function viewFor({ from, to }: View, ts: number, end: number): View | null {
+// Returns a view moved just far enough to show a time; null if it is visible. "pan" keeps the scale, "fit" zooms out to
+// what is longer than the view, "reveal" zooms in to what would be too small to see.
+export function viewFor({ from, to }: View, ts: number, end: number, how: Exclude<How, "focus"> = "reveal"): View | null {
   const span = to - from;
   const middle = (ts + end) / 2;
   const long = end - ts;
-  if (long > 0 && long < span / SMALL) return { from: middle - long * ROOM, to: middle + long * ROOM };
+  if (how === "fit" && (ts < from || end > to)) {
+    if (long > span) return around(ts, end);
+    return { from: middle - span / 2, to: middle + span / 2 };
+  }
+  if (how === "reveal" && long > 0 && long < span / SMALL) return { from: middle - long * ROOM, to: middle + long * ROOM };
   if (ts < to - span * 0.02 && end > from + span * 0.02) return null;
   if (long > span) return { from: ts - span * 0.1, to: ts + span * 0.9 };
   return { from: middle - span / 2, to: middle + span / 2 };

@@ -9,6 +9,7 @@
 //   │  heads                  │ one canvas over both │
 //   ├ #tracks ────────────────┤ panes                │
 //   └─────────────────────────┴──────────────────────┘
+import type { How } from "../app";
 import { makePalette, type Theme } from "../colour";
 import { element } from "../panels/dom";
 import type { Details, EventRef, Track } from "../protocol";
@@ -21,7 +22,6 @@ import { hitAt, type Hit } from "./hit";
 import { listen } from "./input";
 import { tileNs } from "./items";
 import { bounded, Motion, zoomed, type View } from "./motion";
-import { neighbour } from "./neighbours";
 import { overlayTile } from "./overlay";
 import { Overview } from "./overview";
 import { Panes, type Pane } from "./panes";
@@ -143,7 +143,7 @@ export class Timeline {
       this.scene.setPalette(makePalette(this.theme));
       this.schedule();
     });
-    app.reveal = (event, focus) => this.reveal(event, focus);
+    app.reveal = (event, how) => this.reveal(event, how);
     app.scrollBack = () => this.panes.scrollBack(app.state.scroll);
   }
 
@@ -172,7 +172,7 @@ export class Timeline {
     const track = trace.tracks.findIndex((one) => one.key === key);
     if (!before || !state.selected || track < 0) return;
     const start = { track, row: before.row, ts: before.ts, id: -1, forward: true };
-    const now = await neighbour(source, trace, 0, start).catch(() => null);
+    const now = await source.neighbour(start).catch(() => null);
     const isIt = now && now.ts === before.ts && now.name === before.name;
     if (this.details !== before) return; // another was selected since
     this.app.set({ selected: isIt ? { kind: now.kind, id: now.id } : null });
@@ -420,13 +420,13 @@ export class Timeline {
   }
 
   // Makes an event visible.
-  private reveal(event: EventRef, focus: boolean): void {
+  private reveal(event: EventRef, how: How): void {
     const { state, trace } = this.app;
     this.app.set(uncovered(this.tree, state, event));
     const track = trace.tracks[event.track];
     if (track) this.panes.reveal(track, trace.tracks, PAD + event.row * ROW, ROW);
     const end = event.dur < 0 ? trace.end : event.ts + event.dur;
-    const to = focus ? around(event.ts, end) : viewFor(state, event.ts, end);
+    const to = how === "focus" ? around(event.ts, end) : viewFor(state, event.ts, end, how);
     if (to) this.go(to);
     this.schedule();
   }

@@ -8,6 +8,7 @@
 // only their shape shows.
 import type { State } from "../app";
 import type { Kind, Trace, Track } from "../protocol";
+import { matching } from "../state";
 import type { Strip } from "./strips";
 
 export const ROW = 18;
@@ -132,23 +133,11 @@ export class Tree {
     return list;
   }
 
-  private matching(filter: string): Set<number> | null {
-    const text = filter.trim().toLowerCase();
-    if (!text) return null;
-    const own = this.trace.tracks.map(({ name }) => name.toLowerCase().includes(text));
-    const shown = new Set<number>();
-    for (const { id, parent } of this.trace.tracks) {
-      own[id] ||= own[parent] ?? false;
-      for (let at = id; own[id] && at >= 0 && !shown.has(at); at = this.trace.tracks[at].parent) shown.add(at);
-    }
-    return shown;
-  }
-
   // Returns the entries of the tree, and those of the pinned tracks.
   entries(state: Readonly<State>): { pinned: Entry[]; main: Entry[] } {
     const hidden = new Set(state.hidden);
     const pins = new Set(state.pinned);
-    const shown = this.matching(state.filter);
+    const shown = matching(this.trace.tracks, state.filter);
     const walk = (tracks: Track[], depth: number, into: Entry[], inPinned: boolean): void => {
       for (const track of this.ordered(tracks, state.order)) {
         if (hidden.has(track.key) || (!inPinned && (pins.has(track.key) || (shown && !shown.has(track.id))))) continue;

@@ -16,6 +16,7 @@
  */
 #include "capture/attached_drum.h"
 
+#include "base/array.h"
 #include "base/fail.h"
 #include "core/losses.h"
 #include "process/drum_find.h"
@@ -34,6 +35,8 @@
 #define THREADS_MAX (1u << 22)
 /* The most names that a file keeps of a process that renames itself again and again. */
 #define PROCESS_NAMES_MAX 4096u
+/* The most ends of threads that a file keeps of a process. */
+#define ENDS_MAX (1u << 20)
 /* Clock readings in a stream, in addition to those that differ from a straight line. */
 #define CLOCK_EVERY_NS UINT64_C(1000000000)
 #define CLOCK_OFF_NS 1000u
@@ -128,12 +131,75 @@ static void on_thread(void *context, const struct ky_thread *thread)
 		ky_bundle_thread(d->options->bundle, d->part, ours);
 }
 
+/* ---- threads that ended ---- */
+
+static struct ky_ring_seen *ring_seen(struct ky_attached_drum *d, uint32_t ring)
+{
+	if (!KY_ARRAY_GROW(d->rings, d->rings_room, ring + 1))
+		return NULL;
+	for (; d->rings_count <= ring; d->rings_count++)
+		d->rings[d->rings_count] = (struct ky_ring_seen){0};
+	return &d->rings[ring];
+}
+
+static void write_end(struct ky_attached_drum *d, struct ky_ring_seen *seen, uint64_t ticks)
+{
+	if (d->ends_written++ < ENDS_MAX)
+		ky_bundle_thread_end(d->options->bundle, d->part, seen->here,
+				     ky_clock_map_ns(&d->pieces.clock, ticks));
+	seen->here = 0;
+}
+
+/* A ring has another owner only when the one before has ended. Other drums than a program's own are of several processes. */
+static void note_owner(struct ky_attached_drum *d, const struct ky_block *block,
+		       const struct ky_thread *ours)
+{
+	struct ky_ring_seen *const seen =
+		d->layer == KY_DRUM_OWN && !block->level ? ring_seen(d, block->ring) : NULL;
+	if (!seen)
+		return;
+	const uint64_t released = load(&d->pieces.view.rings[block->ring].released_ticks);
+	if (seen->here && seen->here != ours->tid)
+		write_end(d, seen,
+			  released > seen->ticks && released < block->ticks ? released
+									    : block->ticks);
+	seen->here = ours->tid;
+	seen->tid = block->tid;
+	seen->ticks = block->ticks;
+}
+
+static const struct ky_drum_block *newest_block(const struct ky_drum_view *view, uint32_t ring)
+{
+	struct ky_ring_cursor cursor;
+	ky_ring_cursor_init(&cursor, ring, false);
+	return ky_ring_find(view, &cursor) ? ky_ring_newest(view, &cursor) : NULL;
+}
+
+/* Note the ends of threads whose ring nobody has taken since. */
+static void write_ends(struct ky_attached_drum *d)
+{
+	for (uint32_t i = 0; i < d->rings_count; i++) {
+		const struct ky_drum_ring *const entry = &d->pieces.view.rings[i];
+		struct ky_ring_seen *const seen = &d->rings[i];
+		/* Pairs with the release in ky_ring_release(): it is known when a free ring was given back. */
+		if (!seen->here || __atomic_load_n(&entry->owner, __ATOMIC_ACQUIRE) != 0)
+			continue;
+		const uint64_t ticks = load(&entry->released_ticks);
+		const struct ky_drum_block *const newest = newest_block(&d->pieces.view, i);
+		if (ticks >= seen->ticks && newest &&
+		    __atomic_load_n(&newest->tid, __ATOMIC_RELAXED) == seen->tid)
+			write_end(d, seen, ticks);
+	}
+}
+
 static void on_block(void *context, const struct ky_block *block, const struct ky_thread *thread)
 {
 	struct ky_attached_drum *d = context;
 	const struct ky_thread *ours = ky_drum_threads_get(&d->piece_threads, thread);
-	if (ours && make_part(d))
-		ky_bundle_block(d->options->bundle, d->part, block, ours, &d->pieces.sites);
+	if (!ours || !make_part(d))
+		return;
+	note_owner(d, block, ours);
+	ky_bundle_block(d->options->bundle, d->part, block, ours, &d->pieces.sites);
 }
 
 static void write_clock(struct ky_attached_drum *d, const struct ky_tick_reading *sample)
@@ -413,6 +479,7 @@ void ky_attached_drum_close(struct ky_attached_drum **drum)
 	ky_stream_close(&d->pieces);
 	ky_stream_close(&d->events);
 	ky_drum_window_free(&d->window);
+	KY_ARRAY_FREE(d->rings, d->rings_room);
 	ky_drum_threads_close(&d->piece_threads);
 	ky_drum_threads_close(&d->event_threads);
 	ky_drum_map_close(&d->map);
@@ -496,6 +563,7 @@ void ky_attached_drum_read(struct ky_attached_drum *d, bool all)
 		read_stream(&d->pieces, until, all ? 0 : PIECES_A_ROUND);
 		stream_clocks(d, false);
 		write_name(d);
+		write_ends(d);
 	}
 	if (d->has_events)
 		read_stream(&d->events, until, all ? 0 : EVENT_PIECES_A_ROUND);
@@ -514,6 +582,7 @@ void ky_attached_drum_window(struct ky_attached_drum *d, uint64_t from_ns, uint6
 	d->window_ns = to_ns > d->window_ns ? to_ns : d->window_ns;
 	write_clocks(d, from_ns, to_ns);
 	write_name(d);
+	write_ends(d);
 }
 
 uint32_t ky_attached_drum_pressure(const struct ky_attached_drum *d)
@@ -537,13 +606,6 @@ static uint64_t count_damaged(const struct ky_attached_drum *d)
 }
 
 /* ---- facts ---- */
-
-static const struct ky_drum_block *newest_block(const struct ky_drum_view *view, uint32_t ring)
-{
-	struct ky_ring_cursor cursor;
-	ky_ring_cursor_init(&cursor, ring, false);
-	return ky_ring_find(view, &cursor) ? ky_ring_newest(view, &cursor) : NULL;
-}
 
 static uint64_t events_of(const struct ky_drum_view *view, uint32_t ring)
 {

@@ -19,6 +19,13 @@
 #include "capture/recorder_slot.h"
 #include "core/losses.h"
 
+/* Who wrote the last piece that was read of a ring. */
+struct ky_ring_seen {
+	uint64_t ticks; /* when its block began */
+	uint32_t tid;
+	int32_t here; /* as we see it; 0: none, or it has ended */
+};
+
 struct ky_attached_drum {
 	const struct ky_drums_options *options; /* the drums' */
 	pid_t pid;
@@ -36,6 +43,9 @@ struct ky_attached_drum {
 
 	struct ky_stream pieces;
 	struct ky_drum_threads piece_threads;
+	struct ky_ring_seen *rings;
+	uint32_t rings_count, rings_room;
+	uint32_t ends_written;                /* of threads */
 	uint32_t part;                        /* in the bundle; 0: nothing was written yet */
 	struct ky_tick_reading clock_written; /* the last one; ticks are 0 before the first */
 	uint64_t clock_rate;                  /* of the last two, as struct ky_clock_map has it */

@@ -77,6 +77,8 @@ void ky_bundle_block(struct ky_bundle *bundle, uint32_t part, const struct ky_bl
 		     const struct ky_thread *thread, struct ky_sites *sites);
 /* Note that the program of the part ended then: before its part ends. */
 void ky_bundle_program_end(struct ky_bundle *bundle, uint32_t part, uint64_t time_ns);
+/* Note that a thread of the part ended then. */
+void ky_bundle_thread_end(struct ky_bundle *bundle, uint32_t part, int32_t tid, uint64_t time_ns);
 /*
  * End the part after its process ended and all was read; lost is the number of all missing events.
  */

@@ -388,7 +388,12 @@ void ky_bundle_snapshot(struct ky_bundle *bundle, const struct ky_bundle_snapsho
 
 void ky_bundle_program_end(struct ky_bundle *bundle, uint32_t part, uint64_t time_ns)
 {
-	ky_kymo_define_program_end(&bundle->about.fresh, part, time_ns);
+	ky_kymo_define_program_end(&bundle->about.fresh, part, 0, time_ns);
 	write_fresh(bundle);
 	ky_bundle_appended(bundle);
+}
+
+void ky_bundle_thread_end(struct ky_bundle *bundle, uint32_t part, int32_t tid, uint64_t time_ns)
+{
+	ky_kymo_define_program_end(&bundle->about.fresh, part, (uint32_t)tid, time_ns);
 }

@@ -62,6 +62,14 @@ void ky_bundle_block(struct ky_bundle *bundle, uint32_t source, const struct ky_
 	}
 }
 
+void ky_bundle_thread_end(struct ky_bundle *bundle, uint32_t source, int32_t tid, uint64_t time_ns)
+{
+	(void)bundle;
+	(void)source;
+	(void)tid;
+	(void)time_ns;
+}
+
 void ky_bundle_program_end(struct ky_bundle *bundle, uint32_t source, uint64_t time_ns)
 {
 	(void)bundle, (void)source, (void)time_ns;

@@ -558,6 +558,11 @@ run run -o threads.kymo -- "$target_program" threads 500
 [ $code -eq 0 ] && [ "$(count threads.kymo "slice where name = 'thread'")" = 500 ]
 report "five hundred threads at once" $?
 
+run run -o left.kymo -- "$target_program" left-open
+[ $code -eq 0 ] && [ "$(count left.kymo "slice as s, slice as after where s.name = 'left open' and
+	after.name = 'after the thread' and s.dur >= 0 and s.ts + s.dur <= after.ts")" = 1 ]
+report "a span that is open when its thread ends, ends then" $?
+
 if [ "$(id -u)" -eq 0 ] && unshare -pmn true 2>/dev/null; then
 	start_kymo run -o leave.kymo -- "$target_program" leave
 	wait_for has leave.kymo "slice where name = 'inside'"

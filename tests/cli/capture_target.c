@@ -6,6 +6,7 @@
  *	capture_target children N   so many children one after the other, an event in each
  *	capture_target fill N       so many instants with arguments that do not compress well
  *	capture_target threads N    so many threads at once, an event in each
+ *	capture_target left-open    a thread that ends within a span, and an event after that
  *	capture_target leave        its child leaves namespaces and user, until SIGTERM
  *	capture_target api          a mark, an event before it and one behind it, kymo_snapshot()
  *	capture_target hang         a span that does not end until SIGTERM
@@ -83,6 +84,22 @@ static int threads(long count)
 	for (long i = 0; i < count; i++)
 		pthread_join(ids[i], NULL);
 	free(ids);
+	return 0;
+}
+
+static void *begin_and_end(void *context)
+{
+	KYMO_BEGIN("target", "left open");
+	return context;
+}
+
+static int left_open(void)
+{
+	pthread_t id;
+	if (pthread_create(&id, NULL, begin_and_end, NULL))
+		return 1;
+	pthread_join(id, NULL);
+	KYMO_INSTANT("target", "after the thread");
 	return 0;
 }
 
@@ -217,6 +234,8 @@ int main(int argc, char **argv)
 		return fill(count);
 	if (strcmp(what, "threads") == 0)
 		return threads(count);
+	if (strcmp(what, "left-open") == 0)
+		return left_open();
 	if (strcmp(what, "leave") == 0)
 		return leave();
 	if (strcmp(what, "api") == 0)

@@ -255,6 +255,23 @@ static void what_is_open_lasts_until_its_program_ends(void **state)
 	ky_trace_close(&trace);
 }
 
+/* The process goes on, and another of its threads gets the number. */
+static void what_is_open_lasts_until_its_thread_gives_its_ring_back(void **state)
+{
+	(void)state;
+	made_open(&made);
+	made_drum(&made, &drums[0], 10, 11, "server");
+	made_event(&drums[0], MADE_SCOPE, false, T + 100 * US);
+	ky_bundle_thread_end(made.bundle, drums[0].source, 11, T + 200 * US);
+	made_event(&drums[0], MADE_SCOPE, false, T + 300 * US);
+	made_event(&drums[0], MADE_TICK, false, T + 900 * US);
+	struct ky_trace *trace = finish(1);
+	check_span(trace, "server", 0, T + 100 * US, T + 200 * US);
+	assert_int_equal(trace->slices.dur[slice_of(trace, "server", 1)], -1);
+	assert_int_equal(trace->slices.depth[slice_of(trace, "server", 1)], 0);
+	ky_trace_close(&trace);
+}
+
 static void one_drum_is_read_as_a_single_file_is(void **state)
 {
 	(void)state;
@@ -795,6 +812,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_open_lasts_until_its_thread_ends),
 		cmocka_unit_test(calls_of_a_program_end_where_the_next_begins),
 		cmocka_unit_test(what_is_open_lasts_until_its_program_ends),
+		cmocka_unit_test(what_is_open_lasts_until_its_thread_gives_its_ring_back),
 		cmocka_unit_test(one_drum_is_read_as_a_single_file_is),
 		cmocka_unit_test(equal_pids_at_the_same_time_are_two_processes),
 		cmocka_unit_test(a_drum_after_another_of_its_pid_is_the_same_process),

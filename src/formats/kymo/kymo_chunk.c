@@ -251,9 +251,9 @@ void ky_kymo_define_note(struct ky_out *out, struct ky_text note)
 	put_record(out, KY_KYMO_NOTE, NULL, 0, &note, 1);
 }
 
-void ky_kymo_define_program_end(struct ky_out *out, uint32_t source, uint64_t time_ns)
+void ky_kymo_define_program_end(struct ky_out *out, uint32_t source, uint32_t tid, uint64_t time_ns)
 {
-	const struct ky_kymo_program_end fixed = {.time_ns = time_ns, .source = source};
+	const struct ky_kymo_program_end fixed = {.time_ns = time_ns, .source = source, .tid = tid};
 	put_record(out, KY_KYMO_PROGRAM_END, &fixed, sizeof(fixed), NULL, 0);
 }
 

@@ -69,6 +69,7 @@ void ky_kymo_define_snapshot(struct ky_out *out, const struct ky_kymo_snapshot *
 			     const struct ky_text texts[3]);
 void ky_kymo_define_loss(struct ky_out *out, struct ky_text what, uint64_t count, uint32_t number);
 void ky_kymo_define_note(struct ky_out *out, struct ky_text note);
-void ky_kymo_define_program_end(struct ky_out *out, uint32_t source, uint64_t time_ns);
+void ky_kymo_define_program_end(struct ky_out *out, uint32_t source, uint32_t tid,
+				uint64_t time_ns);
 
 #endif

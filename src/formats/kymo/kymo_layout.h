@@ -162,11 +162,14 @@ struct ky_kymo_snapshot {
 	uint64_t noticed_ns; /* when the recorder saw that it was asked for; 0: not known */
 };
 
-/* Of source 0: the program whose drum is that source ended, as its process did or at an execve. Spans do not last longer. */
+/*
+ * Of source 0: the program whose drum is that source ended, as its process did or at an execve; or one of its threads did.
+ * Spans do not last longer.
+ */
 struct ky_kymo_program_end {
 	uint64_t time_ns; /* CLOCK_BOOTTIME */
 	uint32_t source;
-	uint32_t pad;
+	uint32_t tid; /* 0: the program */
 };
 
 struct ky_kymo_loss {

@@ -177,6 +177,8 @@ static int take_ends(struct common_parts *common, const struct ky_kymo_info *inf
 {
 	bool made;
 	for (uint32_t i = 0; i < info->ends_count; i++) {
+		if (info->ends[i].tid)
+			continue;
 		uint64_t *ns =
 			ky_pair_map_add(&common->program_ends, info->ends[i].source, 0, &made);
 		if (!ns)
@@ -341,7 +343,6 @@ static void put_beside(struct kymo_loading *loading, const struct ky_kymo_info *
 {
 	bool made;
 	ky_event_intake_beside(loading->intake, info->layer == KY_DRUM_OWN);
-	ky_event_intake_ends(loading->intake, &loading->ends, info->layer == KY_DRUM_SWITCHES);
 	if (info->layer != KY_DRUM_OWN)
 		ky_event_intake_apart(loading->intake, &loading->crossing);
 	else if (crosses_functions(info) &&
@@ -353,6 +354,8 @@ static void put_processes(struct kymo_loading *loading, uint32_t index,
 			  const struct ky_kymo_info *info)
 {
 	struct ky_event_intake *intake = loading->intake;
+	if (loading->beside || loading->ends.count)
+		ky_event_intake_ends(intake, &loading->ends, info->layer == KY_DRUM_SWITCHES);
 	if (loading->beside)
 		put_beside(loading, info);
 	/* As the recorder leaves it: several are in files made of other traces, whose pids are all of one machine. */
@@ -437,11 +440,36 @@ static void take_end(void *context, const struct ky_event *event)
 		loading->load->trace->error = -ENOMEM;
 }
 
+/* The capture saw that the ring of a thread was given back. */
+static int take_thread_ends(struct kymo_loading *loading)
+{
+	struct ky_kymo *const of_all = ky_kymo_bundle_of_all(loading->bundle);
+	const struct ky_kymo_info *const info = of_all ? ky_kymo_info(of_all) : NULL;
+	struct ky_u64_map pids = {0};
+	bool made, fine = true;
+	for (uint32_t i = 0; info && info->ends_count && fine && i < loading->drums_count; i++) {
+		struct ky_kymo *const source = loading->drums[i].source;
+		uint32_t *const pid = ky_u64_map_add(&pids, ky_kymo_source_number(source), &made);
+		fine = pid != NULL;
+		if (fine)
+			*pid = (uint32_t)ky_kymo_info(source)->pid;
+	}
+	for (uint32_t i = 0; info && fine && i < info->ends_count; i++) {
+		const struct ky_kymo_program_end *const end = &info->ends[i];
+		const uint32_t *const pid = end->tid ? ky_u64_map_find(&pids, end->source) : NULL;
+		const struct ky_thread_end thread = {pid ? (int32_t)*pid : 0, (int32_t)end->tid,
+						     time_of(end->time_ns)};
+		fine = !pid || ky_thread_ends_add(&loading->ends, &thread);
+	}
+	ky_u64_map_free(&pids);
+	return fine ? 0 : -ENOMEM;
+}
+
 /* Before all others: see thread_ends.h. */
 static int read_ends(struct kymo_loading *loading)
 {
 	const struct ky_stream_sink sink = {.event = take_end, .context = loading};
-	int error = 0;
+	int error = take_thread_ends(loading);
 	for (uint32_t i = 0; !error && i < loading->drums_count; i++) {
 		struct ky_kymo_totals totals = {0};
 		if (loading->drums[i].layer == KY_DRUM_SWITCHES)
@@ -526,7 +554,7 @@ static int load_sources(struct ky_load *load, struct ky_kymo_bundle *bundle, boo
 		error = load_common(load->trace, bundle, &loading.common);
 	if (!error && loading.common.windows_count)
 		ky_trace_windows(load->trace, loading.common.windows, loading.common.windows_count);
-	if (!error && loading.beside)
+	if (!error)
 		error = read_ends(&loading);
 	for (uint32_t i = 0; !error && i < loading.drums_count; i++)
 		error = read_drum(&loading, i);

@@ -46,7 +46,7 @@
 #include <stdint.h>
 
 #define KY_AGENT_MAGIC 0x636e75666f6d796bu /* "kymofunc" */
-#define KY_AGENT_VERSION 5
+#define KY_AGENT_VERSION 6
 #define KY_AGENT_NAME "kymo-functions"
 
 #define KY_AGENT_PIECE_SHIFT 24
@@ -163,6 +163,13 @@ struct ky_agent_stub_data {
 /* The program turns the CPU's counter off: the agent takes all jumps of calls out, and there is no way back. */
 enum { KY_COUNTER_READ, KY_COUNTER_LEAVING, KY_COUNTER_LEFT };
 
+/*
+ * The loader has added a library: it waits (futex) until kymo has patched it and writes 0. It goes on without that after
+ * 50 ms, and nothing is recorded until then: the library may need that returns are not hooked. Calls are counted.
+ * A forked child, whose loader kymo does not watch, does not wait.
+ */
+enum { KY_LOADER_GOES_ON, KY_LOADER_WAITS, KY_LOADER_UNWATCHED, KY_LOADER_GAVE_UP };
+
 struct ky_agent_home {
 	uint64_t magic;
 	uint32_t version;
@@ -191,11 +198,7 @@ struct ky_agent_home {
 	uint32_t check_callers;
 	uint32_t entry_only;
 	uint32_t end_site; /* heap number of the trace point of kind END */
-	/*
-	 * 1: the loader has added a library and waits (futex) until kymo has patched it and writes 0; 2: nothing came
-	 * within a second, and it no longer waits
-	 */
-	uint32_t pause;
+	uint32_t pause;    /* KY_LOADER_ */
 	/*
 	 * 1: the program has put itself into a sandbox (seccomp), which may kill it for a system call: the agent
 	 * makes none

@@ -135,7 +135,7 @@ static bool are_sane_regions(const struct ky_patch_keep *keep)
 			return false;
 		all += region->bytes;
 	}
-	return all <= STUBS_BYTES_MAX;
+	return all <= STUBS_BYTES_MAX && keep->guards_count <= KY_PATCH_GUARDS_MAX;
 }
 
 /*
@@ -235,7 +235,8 @@ static void refresh(struct ky_patch *patch)
 	struct ky_agent_home now;
 	if (!patch->home.on || ky_remote_read(&patch->remote, patch->home_at, &now, sizeof(now)))
 		return;
-	patch->home.on = now.on;
+	if (now.pause != KY_LOADER_GAVE_UP)
+		patch->home.on = now.on;
 	patch->home.states_used = now.states_used;
 	patch->home.pause = now.pause;
 	patch->home.sealed = now.sealed;
@@ -586,7 +587,7 @@ static int own_home(struct ky_patch *patch)
 	home->owner_started = ky_patch_started(getpid());
 	home->generation = next_generation();
 	home->entry_only = patch->entry_only;
-	home->pause = 0;
+	home->pause = KY_LOADER_GOES_ON;
 	home->sealed = 0;
 	home->apart = 0;
 	home->end_site = ky_made_drum_site(&patch->drum, KYMO_KIND_END, NULL, NULL, NULL, NULL, 0);
@@ -698,6 +699,11 @@ uint32_t ky_agent_memory_region(struct ky_patch *patch, const struct ky_patch_mo
 
 /* ---- off ---- */
 
+static void write_home(struct ky_patch *patch, size_t at, const void *value, size_t bytes)
+{
+	(void)ky_remote_write(&patch->remote, patch->home_at + at, value, bytes);
+}
+
 bool ky_agent_memory_left(const struct ky_patch *patch)
 {
 	uint32_t counter = KY_COUNTER_READ;
@@ -730,10 +736,12 @@ static void clear_states(struct ky_patch *patch)
 
 void ky_agent_memory_resume(struct ky_patch *patch)
 {
-	patch->home.pause = 0;
-	(void)ky_remote_write(&patch->remote,
-			      patch->home_at + offsetof(struct ky_agent_home, pause),
-			      &patch->home.pause, sizeof(patch->home.pause));
+	if (patch->home.pause == KY_LOADER_GAVE_UP && !ky_agent_memory_left(patch))
+		write_home(patch, offsetof(struct ky_agent_home, on), &patch->home.on,
+			   sizeof(patch->home.on));
+	patch->home.pause = KY_LOADER_GOES_ON;
+	write_home(patch, offsetof(struct ky_agent_home, pause), &patch->home.pause,
+		   sizeof(patch->home.pause));
 	ky_remote_set_gadget(&patch->remote, patch->home_at + KY_PATCH_GADGET_AT);
 	call(patch, SYS_futex, patch->home_at + offsetof(struct ky_agent_home, pause), FUTEX_WAKE,
 	     INT32_MAX, 0, 0, 0);
@@ -747,11 +755,6 @@ void ky_agent_memory_give_back(struct ky_patch *patch, bool busy)
 		    MAP_FIXED | MAP_NORESERVE);
 	(void)ky_remote_write(&patch->remote, patch->home_at + KY_PATCH_KEEP_AT, &patch->keep,
 			      sizeof(patch->keep));
-}
-
-static void write_home(struct ky_patch *patch, size_t at, const void *value, size_t bytes)
-{
-	(void)ky_remote_write(&patch->remote, patch->home_at + at, value, bytes);
 }
 
 void ky_agent_memory_own(struct ky_patch *patch, bool ours)

@@ -335,3 +335,78 @@ void ky_agent_memory_unlock(struct ky_patch *patch)
 		unlock_drum(&trimming);
 	close(trimming.pagemap);
 }
+
+/* ---- uprobes ---- */
+
+static int64_t protect(struct ky_patch *patch, uint64_t from, uint64_t bytes, int protection)
+{
+	const uint64_t arguments[6] = {from, bytes, (uint64_t)protection};
+	return ky_remote_call(&patch->remote, SYS_mprotect, arguments);
+}
+
+static bool is_guarded(const struct ky_patch *patch, uint64_t from)
+{
+	for (uint32_t i = 0; i < patch->keep.guards_count; i++)
+		if (from - patch->keep.guards[i].from < patch->keep.guards[i].bytes)
+			return true;
+	return false;
+}
+
+static bool is_to_be_patched(const struct ky_patch *patch, const struct ky_proc_mapping *mapping)
+{
+	for (uint32_t i = 0; i < patch->modules_count; i++) {
+		const struct ky_patch_module *module = &patch->modules[i];
+		if (module->name && module->region != KY_PATCH_REGIONS_MAX &&
+		    mapping->start >= module->from && mapping->end <= module->to)
+			return true;
+	}
+	return false;
+}
+
+void ky_agent_memory_guard(struct ky_patch *patch)
+{
+	struct ky_patch_keep *keep = &patch->keep;
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
+	(void)ky_proc_maps_open(&maps, patch->remote.pid);
+	while (ky_proc_maps_next(&maps, &mapping)) {
+		const uint64_t bytes = mapping.end - mapping.start;
+		if (keep->guards_count >= KY_PATCH_GUARDS_MAX || !mapping.inode ||
+		    mapping.protection != (PROT_READ | PROT_EXEC) || mapping.flags != MAP_PRIVATE ||
+		    is_guarded(patch, mapping.start) || !is_to_be_patched(patch, &mapping))
+			continue;
+		/* It is noted before it is done: another kymo may have to undo it. */
+		keep->guards[keep->guards_count++] = (struct ky_patch_guard){mapping.start, bytes};
+		if (ky_agent_memory_write(patch) ||
+		    protect(patch, mapping.start, bytes, PROT_READ | PROT_WRITE | PROT_EXEC))
+			keep->guards_count--;
+	}
+	ky_proc_maps_close(&maps);
+	(void)ky_agent_memory_write(patch);
+}
+
+/* Report whether code is still mapped as it was guarded: a library may be gone, and others be there. */
+static bool is_still(const struct ky_patch *patch, const struct ky_patch_guard *guard)
+{
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
+	bool still = false;
+	(void)ky_proc_maps_open(&maps, patch->remote.pid);
+	while (!still && ky_proc_maps_next(&maps, &mapping))
+		still = mapping.inode && mapping.start <= guard->from &&
+			mapping.end >= guard->from + guard->bytes &&
+			mapping.protection == (PROT_READ | PROT_WRITE | PROT_EXEC);
+	ky_proc_maps_close(&maps);
+	return still;
+}
+
+void ky_agent_memory_unguard(struct ky_patch *patch)
+{
+	struct ky_patch_keep *keep = &patch->keep;
+	for (uint32_t i = 0; i < keep->guards_count; i++)
+		if (is_still(patch, &keep->guards[i]))
+			protect(patch, keep->guards[i].from, keep->guards[i].bytes,
+				PROT_READ | PROT_EXEC);
+	keep->guards_count = 0;
+	(void)ky_agent_memory_write(patch);
+}

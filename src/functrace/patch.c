@@ -159,6 +159,7 @@ static int settle_in(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 	patch->home.r_debug = ky_patch_modules_r_debug(patch);
 	ky_patch_modules_ranges(patch);
 	ky_patch_plan_rooms(patch);
+	ky_agent_memory_guard(patch);
 	return ky_agent_memory_write(patch);
 }
 
@@ -248,7 +249,17 @@ static int set_jumps(struct ky_patch *patch, struct ky_patch_edits *edits)
 	patch->home.on = 1;
 	error = ky_remote_write(&patch->remote, patch->home_at + offsetof(struct ky_agent_home, on),
 				&patch->home.on, sizeof(patch->home.on));
-	return error ? error : ky_patch_edits_write(edits, &patch->remote);
+	if (!error)
+		error = ky_patch_edits_write(edits, &patch->remote);
+	/* Others have changed some of the code since it was read. */
+	for (uint32_t i = 0; !error && i < edits->count; i++) {
+		const uint32_t entry = edits->items[i].entry;
+		if (edits->items[i].good || !patch->table[entry].set)
+			continue;
+		ky_patch_table_set(patch, entry, false);
+		patch->spots[entry].wanted = false;
+	}
+	return error;
 }
 
 /* Take out jumps that were set in part. */
@@ -367,6 +378,7 @@ static void patch_loaded(struct ky_patch *patch)
 		if (more) {
 			ky_patch_modules_ranges(patch);
 			ky_patch_plan_rooms(patch);
+			ky_agent_memory_guard(patch);
 			error = ky_agent_memory_write(patch);
 		} else {
 			ky_agent_memory_resume(patch);
@@ -439,6 +451,13 @@ void ky_patch_round(struct ky_patch *patch)
 		return;
 	}
 	const bool left = has_left(patch);
+	patch->home.pause = pause;
+	if (pause == KY_LOADER_GAVE_UP && !patch->late)
+		ky_patch_note(patch,
+			      "process %d went on before a library that it loaded was patched: "
+			      "calls until then are counted as lost",
+			      (int)patch->remote.pid);
+	patch->late |= pause == KY_LOADER_GAVE_UP;
 	if (pause && left)
 		resume_left(patch);
 	else if (pause)

@@ -43,9 +43,10 @@ struct ky_patch_facts {
 	uint32_t patched;            /* of these, now */
 	uint32_t left_out[KY_WHY_COUNT];
 	char entry_only
-		[160];  /* why returns are not recorded, although they were wanted; "": they are */
-	uint32_t hot;   /* no longer traced because they were called too often */
-	uint64_t calls; /* counted in all threads */
+		[160]; /* why returns are not recorded, although they were wanted; "": they are */
+	uint32_t hot;  /* no longer traced because they were called too often */
+	uint32_t strange; /* places whose code others have changed: they could not be put back */
+	uint64_t calls;   /* counted in all threads */
 	uint64_t analysed_ns; /* time of the analysis */
 	uint64_t stopped_ns;  /* time that the threads were stopped to set the jumps */
 	/* the same to take them out; the longest stop, where it takes several */

@@ -156,6 +156,12 @@ int ky_patch_edits_write(struct ky_patch_edits *edits, const struct ky_remote *r
 {
 	int error = 0;
 	for (uint32_t i = 0; !error && i < edits->runs_count; i++)
+		error = ky_remote_read(remote, edits->runs[i].address, edits->runs[i].image,
+				       edits->runs[i].bytes);
+	for (uint32_t i = 0; !error && i < edits->count; i++)
+		if (edits->items[i].good && !edits->items[i].data)
+			apply(edits, &edits->items[i]);
+	for (uint32_t i = 0; !error && i < edits->runs_count; i++)
 		error = ky_remote_write(remote, edits->runs[i].address, edits->runs[i].image,
 					edits->runs[i].bytes);
 	for (uint32_t i = 0; !error && i < edits->count; i++)

@@ -39,10 +39,10 @@
 #include "functrace/stub.h"
 
 #define KY_PATCH_KEEP_AT 20480u
-#define KY_PATCH_ROOM_AT 24576u
-#define KY_PATCH_UNWIND_AT 28672u
-#define KY_PATCH_GADGET_AT 32768u
-#define KY_PATCH_CODE_AT 36864u
+#define KY_PATCH_ROOM_AT 28672u
+#define KY_PATCH_UNWIND_AT 32768u
+#define KY_PATCH_GADGET_AT 36864u
+#define KY_PATCH_CODE_AT 40960u
 #define KY_PATCH_REGIONS_MAX 128u
 #define KY_PATCH_PAGE UINT64_C(4096)
 
@@ -51,14 +51,25 @@ struct ky_patch_region {
 	uint64_t at, bytes, used;
 };
 
+/*
+ * Code that was made writable while it is patched: the kernel sets no uprobe there. A uprobe on a jump would carry out
+ * the file's instruction instead and go on behind it, in the middle of the jump.
+ */
+#define KY_PATCH_GUARDS_MAX 256u
+struct ky_patch_guard {
+	uint64_t from, bytes;
+};
+
 struct ky_patch_keep {
 	uint64_t magic; /* changes with the layout of this struct */
 	uint32_t regions_count;
 	int32_t drum_fd; /* its number in the process; -1: none */
 	uint64_t drum_inode;
 	struct ky_patch_region regions[KY_PATCH_REGIONS_MAX];
+	uint64_t guards_count;
+	struct ky_patch_guard guards[KY_PATCH_GUARDS_MAX];
 };
-#define KY_PATCH_KEEP_MAGIC UINT64_C(0x3370656b6f6d796b)
+#define KY_PATCH_KEEP_MAGIC UINT64_C(0x3470656b6f6d796b)
 
 #define KY_PATCH_HELPERS 5u
 struct ky_patch_module {
@@ -130,6 +141,7 @@ struct ky_patch {
 	bool gone;       /* the process has ended or runs another program */
 	bool left;       /* kymo has reported that the program turned the counter off */
 	bool entry_only; /* as asked for, or because returns cannot be seen here */
+	bool late;       /* kymo has reported that it did not patch a library in time */
 	bool crowded;    /* kymo has reported that there are too many threads */
 	bool switches;   /* returns are hooked, and must not be any more */
 
@@ -230,6 +242,10 @@ int ky_agent_memory_refill(struct ky_patch *patch);
 /* While all threads are stopped: unlock all memory of ours, after the program has locked all that it has. */
 void ky_agent_memory_unlock(struct ky_patch *patch);
 
+/* While all threads are stopped: make the code of modules that will be patched writable, or as it was. */
+void ky_agent_memory_guard(struct ky_patch *patch);
+void ky_agent_memory_unguard(struct ky_patch *patch);
+
 /* ---- patch_plan.c ---- */
 
 /* While it runs: choose the functions of modules that are not planned yet. Return 0 or -errno. */
@@ -307,9 +323,12 @@ struct ky_patch_edit *ky_patch_edits_add(struct ky_patch_edits *edits, uint64_t 
  * process's own.
  */
 int ky_patch_edits_prepare(struct ky_patch_edits *edits, const struct ky_remote *remote);
-/* While all threads are stopped: write the edits. */
+/*
+ * While all threads are stopped: write the edits. Others may have changed the code since it was read: those whose bytes are
+ * not as expected any more are not good.
+ */
 int ky_patch_edits_write(struct ky_patch_edits *edits, const struct ky_remote *remote);
-/* Drop an edit. */
+/* Drop an edit, before it is written. */
 void ky_patch_edits_drop(struct ky_patch_edits *edits, struct ky_patch_edit *edit);
 /* Return the edit whose bytes, except the first, contain the address; NULL: none. */
 struct ky_patch_edit *ky_patch_edits_inside(struct ky_patch_edits *edits, uint64_t address);

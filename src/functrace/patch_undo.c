@@ -17,6 +17,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,8 @@
 #include <unistd.h>
 
 #define PAUSE_NS UINT64_C(500000)
+#define BREAKPOINT 0xcc
+#define NOTES_MAX 8u
 
 static bool is_data(const struct ky_agent_patch *entry)
 {
@@ -53,11 +56,37 @@ static int prepare(struct ky_patch *patch, struct ky_patch_edits *edits, bool un
 	return ky_patch_edits_prepare(edits, &patch->remote);
 }
 
+/*
+ * Mend a place whose bytes are not ours any more. A uprobe may have replaced the first one by a breakpoint, and puts the
+ * file's back when it is taken out: the others must be the file's then. Return false when other bytes are there.
+ */
+static bool mend(const struct ky_patch *patch, const struct ky_agent_patch *entry)
+{
+	uint8_t now[sizeof(entry->after)];
+	if (ky_remote_read(&patch->remote, entry->address, now, entry->bytes))
+		return true; /* nothing is there any more */
+	const bool probed = now[0] == BREAKPOINT || now[0] == entry->before[0];
+	const size_t rest = entry->bytes - 1u;
+	if (probed && memcmp(now + 1, entry->before + 1, rest) == 0)
+		return true;
+	return probed && memcmp(now + 1, entry->after + 1, rest) == 0 &&
+	       !ky_remote_write(&patch->remote, entry->address + 1, entry->before + 1, rest);
+}
+
 static int write_out(struct ky_patch *patch, struct ky_patch_edits *edits)
 {
 	const int error = ky_patch_edits_write(edits, &patch->remote);
-	for (uint32_t i = 0; !error && i < edits->count; i++)
-		patch->table[edits->items[i].entry].set = 0;
+	for (uint32_t i = 0; !error && i < edits->count; i++) {
+		const struct ky_patch_edit *edit = &edits->items[i];
+		struct ky_agent_patch *entry = &patch->table[edit->entry];
+		if (!edit->good && !edit->data && !mend(patch, entry) &&
+		    patch->facts.strange++ < NOTES_MAX)
+			ky_patch_note(patch,
+				      "process %d: the code at 0x%" PRIx64
+				      " is neither kymo's nor its file's: it was left as it is",
+				      (int)patch->remote.pid, entry->address);
+		entry->set = 0;
+	}
 	return error;
 }
 
@@ -123,6 +152,8 @@ static int try(struct ky_patch *patch, uint32_t tries)
 	const int error = last ? take_unwinder_out(patch) : 0;
 	if (tries == 0 || last)
 		ky_agent_memory_give_back(patch, !quiet);
+	if (last && !error)
+		ky_agent_memory_unguard(patch);
 	if (quiet && !error)
 		ky_agent_memory_trim(patch);
 	if (last && !error)

@@ -157,8 +157,10 @@ static void cycle(const char *path, const char *mode, const char *functions, int
 	struct ky_patch_options options = options_for(functions, &seen);
 	struct ky_patch_facts facts = {0};
 	uint32_t mappings = 0, descriptors = 0;
+	uint64_t calls = 0;
 	target_start(&target, path, mode);
-	for (int i = 0; i < cycles; i++) {
+	/* On a busy machine a cycle may be over before the program ran. */
+	for (int i = 0; i < cycles || !calls; i++) {
 		struct ky_patch *patch = attach(&target, &options);
 		ky_patch_facts(patch, &facts);
 		assert_true(facts.patched >= least);
@@ -169,6 +171,8 @@ static void cycle(const char *path, const char *mode, const char *functions, int
 		}
 		ky_patch_close(&patch, false, &facts);
 		assert_null(patch);
+		calls += facts.calls;
+		seen.drums -= i >= cycles;
 		assert_int_equal(differences(target.pid), 0);
 		if (i == 2) {
 			mappings = count_mappings(target.pid);
@@ -179,7 +183,6 @@ static void cycle(const char *path, const char *mode, const char *functions, int
 	assert_true(count_mappings(target.pid) <= mappings + 8);
 	assert_int_equal(count_descriptors(target.pid), descriptors);
 	assert_int_equal(seen.drums, cycles);
-	assert_true(facts.calls > 0);
 	bool whole;
 	(void)ky_patch_close_children(0, see_child, NULL, &whole);
 	assert_int_equal(target_end(&target), 0);

@@ -58,6 +58,12 @@ def calls(path, name):
     return number(path, f"select count(*) from slice where name = '{name}'")
 
 
+def lost(path):
+    """How many events are not in the trace: of a program that went on before a library that it loaded was patched, too."""
+    found = json.loads(kymo("validate", "--json", path).stdout)["problems"]
+    return sum(problem["count"] for problem in found if problem["name"] == "events_lost")
+
+
 def wait_for(what, condition, process=None):
     """Until the condition holds; a failure when it never does, or when the process ended before."""
     end = time.monotonic() + LIMIT_S

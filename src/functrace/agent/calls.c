@@ -194,8 +194,11 @@ uint64_t ky_agent_enter(struct ky_agent_home *home, uint64_t slot,
 {
 	const uint64_t data = (uint64_t)(uintptr_t)stub;
 	const uint64_t plain = data + sizeof(*stub);
-	if (!__atomic_load_n(&home->on, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&home->on, __ATOMIC_RELAXED)) {
+		if (__atomic_load_n(&home->pause, __ATOMIC_RELAXED) == KY_LOADER_GAVE_UP)
+			ky_agent_lost(home, NULL);
 		return plain;
+	}
 	struct ky_agent_state *state = ky_agent_state_take(home);
 	if (!state || !ky_agent_begin(state, slot))
 		return plain;

@@ -170,16 +170,22 @@ static bool is_to_leave(struct ky_agent_home *home)
 	return true;
 }
 
-static void turn_off(struct ky_agent_home *home)
+/* Send all threads' calls to the slow path. */
+static void forget_threads(const struct ky_agent_home *home)
 {
-	__atomic_store_n(&home->on, 0, __ATOMIC_RELEASE);
-	take_jumps_out(home);
 	for (uint32_t i = 0; i < home->states_used && i < home->states_max; i++) {
 		struct ky_agent_state *state =
 			(struct ky_agent_state *)(uintptr_t)(home->states + i * home->state_bytes);
 		if (state->thread)
 			__atomic_store_n(&state->thread, 0, __ATOMIC_RELAXED);
 	}
+}
+
+static void turn_off(struct ky_agent_home *home)
+{
+	__atomic_store_n(&home->on, 0, __ATOMIC_RELEASE);
+	take_jumps_out(home);
+	forget_threads(home);
 	__atomic_store_n(&home->counter, KY_COUNTER_LEFT, __ATOMIC_RELEASE);
 }
 
@@ -198,25 +204,37 @@ static void leave_counter(struct ky_agent_home *home, uint64_t slot)
 
 /* ---- the loader and sandboxes ---- */
 
-enum { GOES_ON, WAITS, GAVE_UP };
+#define LOADER_TRIES 5
+#define LOADER_WAIT_NS 10000000
 
-/* Wait while the loader's lock is held: not longer than a second, and never again after one wait without an answer. */
+/* Record nothing until kymo has looked at the library. */
+static void give_up(struct ky_agent_home *home)
+{
+	uint32_t now = KY_LOADER_WAITS;
+	if (!__atomic_compare_exchange_n(&home->pause, &now, KY_LOADER_GAVE_UP, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&home->on, 0, __ATOMIC_RELEASE);
+	forget_threads(home);
+}
+
+/* Wait while the loader's lock is held, not longer than 50 ms. */
 void ky_agent_loader(struct ky_agent_home *home)
 {
 	const struct r_debug *debug = (const struct r_debug *)(uintptr_t)home->r_debug;
-	uint32_t now = GOES_ON;
+	uint32_t now = KY_LOADER_GOES_ON;
 	if (!__atomic_load_n(&home->on, __ATOMIC_RELAXED) || home->owner_pid == 0 ||
 	    (debug && debug->r_state != RT_CONSISTENT) || home->pid != ky_agent_pid() ||
-	    !__atomic_compare_exchange_n(&home->pause, &now, WAITS, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_RELAXED))
+	    !__atomic_compare_exchange_n(&home->pause, &now, KY_LOADER_WAITS, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
-	const uint64_t tenth[2] = {0, 100000000};
-	for (int i = 0; i < 10 && __atomic_load_n(&home->pause, __ATOMIC_ACQUIRE) == WAITS; i++)
-		ky_agent_system(SYS_futex, (uintptr_t)&home->pause, FUTEX_WAIT, WAITS,
-				(uintptr_t)tenth, 0, 0);
-	now = WAITS;
-	(void)__atomic_compare_exchange_n(&home->pause, &now, GAVE_UP, false, __ATOMIC_ACQ_REL,
-					  __ATOMIC_RELAXED);
+	const uint64_t wait[2] = {0, LOADER_WAIT_NS};
+	for (int i = 0;
+	     i < LOADER_TRIES && __atomic_load_n(&home->pause, __ATOMIC_ACQUIRE) == KY_LOADER_WAITS;
+	     i++)
+		ky_agent_system(SYS_futex, (uintptr_t)&home->pause, FUTEX_WAIT, KY_LOADER_WAITS,
+				(uintptr_t)wait, 0, 0);
+	give_up(home);
 }
 
 /* Report whether rdtsc is an error in this thread afterwards. */

@@ -44,7 +44,7 @@ struct ky_agent_state *ky_agent_state_mine(const struct ky_agent_home *home);
 struct ky_agent_state *ky_agent_state_take(struct ky_agent_home *home);
 /* Begin the slow path: from here on calls of signal handlers are only counted. Return false when this is one. */
 bool ky_agent_begin(struct ky_agent_state *state, uint64_t slot);
-/* Count an event that is not in the drum. */
+/* Count an event that is not in the drum; state may be NULL. */
 void ky_agent_lost(const struct ky_agent_home *home, struct ky_agent_state *state);
 void ky_agent_end(const struct ky_agent_home *home, struct ky_agent_state *state);
 /* Write an event, or count it as lost when there is no ring. */

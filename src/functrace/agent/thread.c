@@ -185,7 +185,7 @@ static void settle_in_child(struct ky_agent_home *home)
 		return;
 	home->states_used = 1;
 	home->pid = ky_agent_pid();
-	home->pause = 2; /* kymo does not watch a child's loader */
+	home->pause = KY_LOADER_UNWATCHED;
 	home->generation++;
 	/* A parent in another namespace is not visible here. */
 	home->apart |= ky_agent_system(SYS_getppid, 0, 0, 0, 0, 0, 0) == 0;
@@ -229,7 +229,8 @@ struct ky_agent_state *ky_agent_state_take(struct ky_agent_home *home)
 void ky_agent_lost(const struct ky_agent_home *home, struct ky_agent_state *state)
 {
 	struct ky_drum_header *header = (struct ky_drum_header *)(uintptr_t)home->drum;
-	state->lost++;
+	if (state)
+		state->lost++;
 	__atomic_fetch_add(&header->lost_ringless, 1, __ATOMIC_RELAXED);
 }
 

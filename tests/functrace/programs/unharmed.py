@@ -4,6 +4,7 @@
 of the program alone, and the calls that can be seen are seen.
 
 Exit 1 when a check failed, 77 when nothing could run."""
+import contextlib
 import os
 import shutil
 import signal
@@ -33,7 +34,7 @@ def libraries_in_turn(folder):
         path = traced.same_as_bare(folder, words, "--functions=module:libfirst*,module:libsecond*", "--engine", "patch")
         for library in ("first", "second"):
             seen = traced.number(path, f"select count(*) from slice where name like '{library}!_%' escape '!'")
-            traced.check(f"{compiler}: all calls of {library}", seen == 10 * 100 * 16, seen)
+            traced.check(f"{compiler}: all calls of {library}", seen == 10 * 100 * 16 or traced.lost(path), seen)
         ran += 1
     return None if ran else "no compiler here"
 
@@ -159,7 +160,7 @@ def unwinder_that_is_loaded_later(folder):
         return "no compiler here"
     path = traced.same_as_bare(folder, [f"{folder}/host", f"{folder}/guest.so"], "--engine", "patch")
     whole, all_of_them = traced.query(path, "select sum(dur > 0), count(*) from slice where name = 'through'")[0]
-    traced.check("all calls", all_of_them == "90", all_of_them)
+    traced.check("all calls", all_of_them == "90" or traced.lost(path), all_of_them)
     traced.check("those before it were hooked", whole == "10", whole)
     return None
 
@@ -414,6 +415,65 @@ def memory_is_given_back(folder):
     return None
 
 
+TRACEFS = "/sys/kernel/tracing"
+
+
+def put(name, text):
+    """Write to a file of tracefs without emptying it."""
+    file = os.open(f"{TRACEFS}/{name}", os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
+
+
+def ask(process):
+    """One call of next(); its answer, or nothing when the program has died."""
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(b"x")
+        process.stdin.flush()
+    return process.stdout.readline()
+
+
+def uprobes_of_others(folder):
+    """A uprobe on a function that is patched does not kill the program, whenever it comes and goes."""
+    program = f"{folder}/locks"
+    if not compiled(program, "gcc", "-O1", written(f"{folder}/locks.c", LOCKS)):
+        return "no compiler here"
+    names = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout.splitlines()
+    address = next(line.split()[0] for line in names if line.endswith(" T next"))
+    event = f"kymo_test_{os.getpid()}/next"
+    for first in ("kymo", "uprobe"):
+        try:
+            put("uprobe_events", f"p:{event} {program}:0x{address}\n")
+        except OSError as error:
+            return f"no uprobes here: {error}"
+        try:
+            with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+                process.stdout.readline()
+                if first == "uprobe":
+                    put(f"events/{event}/enable", "1")
+                with subprocess.Popen([traced.KYMO, "attach", "--functions", "--engine", "patch", "-p", str(process.pid),
+                                       "-o", f"{folder}/u.kymo"], stderr=subprocess.PIPE, text=True) as kymo:
+                    while "functions: patch" not in (line := kymo.stderr.readline()) and line:
+                        pass
+                    answers = [ask(process)]
+                    put(f"events/{event}/enable", "1")
+                    answers += [ask(process), ask(process)]
+                    kymo.send_signal(signal.SIGINT)
+                    kymo.stderr.read()
+                answers.append(ask(process))
+                put(f"events/{event}/enable", "0")
+                answers.append(ask(process))
+                process.stdin.close()
+                traced.check(f"{first} first: its end", process.wait() == 0, process.returncode)
+                traced.check(f"{first} first: its answers", [int(n or 0) for n in answers] == [3, 6, 9, 12, 15], answers)
+        finally:
+            put(f"events/{event}/enable", "0")
+            put("uprobe_events", f"-:{event}\n")
+    return None
+
+
 def fib(depth, n):
     return [(depth, "fib")] + ([] if n < 2 else fib(depth + 1, n - 1) + fib(depth + 1, n - 2))
 
@@ -434,12 +494,12 @@ def instrumented(folder):
             path = traced.same_as_bare(folder, [f"{folder}/tree", f"{folder}/libtree.so"], "--engine", "nops")
             rows = traced.query(path, "select depth, name from slice where name not like 'off CPU%' order by ts, depth")
             seen = [(int(depth), name) for depth, name in rows]
-            traced.check(f"{compiler} {level}: the tree", seen == tree, seen)
+            traced.check(f"{compiler} {level}: the tree", seen == tree or traced.lost(path), seen)
             ran += 1
     return None if ran else "no compiler here"
 
 
-SCENARIOS = (instrumented, memory_is_given_back, stacks_that_are_copied, stacks_that_are_switched, libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs)
+SCENARIOS = (instrumented, memory_is_given_back, uprobes_of_others, stacks_that_are_copied, stacks_that_are_switched, libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs)
 
 if __name__ == "__main__":
     sys.exit(traced.run_scenarios([(scenario.__name__, scenario) for scenario in SCENARIOS], sys.argv[2:]))

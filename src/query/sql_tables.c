@@ -6,43 +6,20 @@
 #include "query/sql_table.h"
 
 #define AT(field) (uint16_t) offsetof(struct ky_trace, field)
-#define ID(name)                                                                                   \
+#define ENTRY(name, kind, flags, index, offset, make)                                              \
 	{                                                                                          \
-		name, KY_SQL_ROW, 0, KY_SQL_NO_INDEX, 0, NULL                                      \
+		name, kind, flags, index, offset, make                                             \
 	}
-#define COLUMN(name, kind, field)                                                                  \
-	{                                                                                          \
-		name, kind, 0, KY_SQL_NO_INDEX, AT(field), NULL                                    \
-	}
-#define FEW(name, kind, field)                                                                     \
-	{                                                                                          \
-		name, kind, KY_SQL_FEW, KY_SQL_NO_INDEX, AT(field), NULL                           \
-	}
-#define INDEXED(name, kind, field, index)                                                          \
-	{                                                                                          \
-		name, kind, KY_SQL_FEW, index, AT(field), NULL                                     \
-	}
-#define HIDDEN(name, kind, field)                                                                  \
-	{                                                                                          \
-		name, kind, KY_SQL_HIDDEN, KY_SQL_NO_INDEX, AT(field), NULL                        \
-	}
-#define MADE(name, make)                                                                           \
-	{                                                                                          \
-		name, KY_SQL_MADE, 0, KY_SQL_NO_INDEX, 0, make                                     \
-	}
-#define MADE_TEXT(name, make)                                                                      \
-	{                                                                                          \
-		name, KY_SQL_MADE, KY_SQL_TEXT, KY_SQL_NO_INDEX, 0, make                           \
-	}
-#define NONE(name)                                                                                 \
-	{                                                                                          \
-		name, KY_SQL_NULL, 0, KY_SQL_NO_INDEX, 0, NULL                                     \
-	}
+#define ID(name) ENTRY(name, KY_SQL_ROW, 0, KY_SQL_NO_INDEX, 0, NULL)
+#define COLUMN(name, kind, field) ENTRY(name, kind, 0, KY_SQL_NO_INDEX, AT(field), NULL)
+#define FEW(name, kind, field) ENTRY(name, kind, KY_SQL_FEW, KY_SQL_NO_INDEX, AT(field), NULL)
+#define INDEXED(name, kind, field, index) ENTRY(name, kind, KY_SQL_FEW, index, AT(field), NULL)
+#define HIDDEN(name, kind, field) ENTRY(name, kind, KY_SQL_HIDDEN, KY_SQL_NO_INDEX, AT(field), NULL)
+#define MADE(name, make) ENTRY(name, KY_SQL_MADE, 0, KY_SQL_NO_INDEX, 0, make)
+#define MADE_TEXT(name, make) ENTRY(name, KY_SQL_MADE, KY_SQL_TEXT, KY_SQL_NO_INDEX, 0, make)
+#define NONE(name) ENTRY(name, KY_SQL_NULL, 0, KY_SQL_NO_INDEX, 0, NULL)
 /* The first hidden column is the function's argument. */
-#define ARGUMENT(name)                                                                             \
-	{                                                                                          \
-		name, KY_SQL_ARG, KY_SQL_HIDDEN, KY_SQL_NO_INDEX, 0, NULL                          \
-	}
+#define ARGUMENT(name) ENTRY(name, KY_SQL_ARG, KY_SQL_HIDDEN, KY_SQL_NO_INDEX, 0, NULL)
 
 #define SLICE_COLUMNS                                                                              \
 	ID("id"), COLUMN("ts", KY_SQL_I64, slices.ts), COLUMN("dur", KY_SQL_I64, slices.dur),      \

@@ -56,80 +56,28 @@ static uint64_t plus_one(uint32_t value)
 	return value == KY_NONE ? 0 : (uint64_t)value + 1;
 }
 
-#define COLUMN(table_, field_)                                                                     \
-	static uint64_t table_##_##field_(struct ky_html_data *data, uint32_t row)                 \
-	{                                                                                          \
-		return (uint64_t)data->trace->table_.field_[row];                                  \
-	}
-#define COLUMN_TIME(table_)                                                                        \
-	static uint64_t table_##_ts(struct ky_html_data *data, uint32_t row)                       \
-	{                                                                                          \
-		return time_of(data, data->trace->table_.ts[row]);                                 \
-	}
-/* -1 becomes 0. */
-#define COLUMN_DURATION(table_)                                                                    \
-	static uint64_t table_##_dur(struct ky_html_data *data, uint32_t row)                      \
-	{                                                                                          \
-		return (uint64_t)data->trace->table_.dur[row] + 1;                                 \
-	}
-#define COLUMN_PLUS_ONE(table_, field_)                                                            \
-	static uint64_t table_##_##field_(struct ky_html_data *data, uint32_t row)                 \
-	{                                                                                          \
-		return plus_one(data->trace->table_.field_[row]);                                  \
-	}
-#define COLUMN_REFERENCE(table_, field_, to_)                                                      \
-	static uint64_t table_##_##field_(struct ky_html_data *data, uint32_t row)                 \
-	{                                                                                          \
-		return reference(data, to_, data->trace->table_.field_[row]);                      \
-	}
+static uint64_t bits_of(double value)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
 /* Return the view's track of an event. */
-#define COLUMN_PLACE(table_, kind_)                                                                \
-	static uint64_t table_##_view(struct ky_html_data *data, uint32_t row)                     \
-	{                                                                                          \
-		struct ky_view_place place;                                                        \
-		return ky_view_place(data->view, kind_, row, &place) ? (uint64_t)place.track + 1   \
-								     : 0;                          \
-	}
-
-COLUMN(processes, pid)
-COLUMN(processes, name)
-COLUMN(threads, tid)
-COLUMN(threads, name)
-COLUMN_PLUS_ONE(threads, process)
-
-COLUMN(tracks, name)
-COLUMN(tracks, unit)
-
-static uint64_t tracks_view(struct ky_html_data *data, uint32_t row)
+static uint64_t track_of(const struct ky_html_data *data, enum ky_view_kind kind, uint32_t row)
 {
-	return plus_one(data->view->track_of[row]);
+	struct ky_view_place place;
+	return ky_view_place(data->view, kind, row, &place) ? (uint64_t)place.track + 1 : 0;
 }
 
-static uint64_t tracks_thread(struct ky_html_data *data, uint32_t row)
-{
-	return plus_one(ky_track_thread(data->trace, row));
-}
-
-static uint64_t tracks_process(struct ky_html_data *data, uint32_t row)
-{
-	return plus_one(ky_track_process(data->trace, row));
-}
-
-COLUMN_TIME(slices)
-COLUMN_DURATION(slices)
-COLUMN(slices, track)
-COLUMN(slices, name)
-COLUMN(slices, depth)
-COLUMN(slices, kind)
-
-static uint64_t slices_args(struct ky_html_data *data, uint32_t row)
+static uint64_t slice_args(struct ky_html_data *data, uint32_t row)
 {
 	const uint32_t set = data->trace->slices.args[row];
 	return set < data->trace->arg_sets.rows.count ? data->arg_sets[set] : 0;
 }
 
 /* 0: the category of the last slice of this name; else its number plus one. */
-static uint64_t slices_category(struct ky_html_data *data, uint32_t row)
+static uint64_t slice_category(struct ky_html_data *data, uint32_t row)
 {
 	const uint32_t category = data->trace->slices.category[row];
 	uint32_t *const before = &data->category_of[data->trace->slices.name[row]];
@@ -139,7 +87,7 @@ static uint64_t slices_category(struct ky_html_data *data, uint32_t row)
 }
 
 /* The distance between row and depth. */
-static uint64_t slices_row(struct ky_html_data *data, uint32_t row)
+static uint64_t slice_row(struct ky_html_data *data, uint32_t row)
 {
 	struct ky_view_place place;
 	if (!ky_view_place(data->view, KY_VIEW_SLICES, row, &place))
@@ -163,7 +111,7 @@ static uint32_t foretold_parent(const struct ky_html_data *data, uint32_t row)
 }
 
 /* 0: as predicted; 1: none; else the distance back plus one. */
-static uint64_t slices_parent(struct ky_html_data *data, uint32_t row)
+static uint64_t slice_parent(struct ky_html_data *data, uint32_t row)
 {
 	const struct ky_html_rows *const rows = &data->rows[KY_HTML_SLICES];
 	const uint32_t foretold = foretold_parent(data, row);
@@ -175,120 +123,32 @@ static uint64_t slices_parent(struct ky_html_data *data, uint32_t row)
 	return up == foretold ? 0 : (uint64_t)ky_html_rows_find(rows, row) - number + 1;
 }
 
-COLUMN_TIME(counters)
-COLUMN(counters, track)
-
-static uint64_t counters_value(struct ky_html_data *data, uint32_t row)
-{
-	uint64_t bits;
-	memcpy(&bits, &data->trace->counters.value[row], sizeof(bits));
-	return bits;
-}
-
-COLUMN_TIME(sched)
-COLUMN_DURATION(sched)
-COLUMN(sched, cpu)
-COLUMN_PLUS_ONE(sched, thread)
-COLUMN(sched, end_state)
-COLUMN(sched, priority)
-COLUMN_PLACE(sched, KY_VIEW_SCHED)
-
-COLUMN_TIME(thread_states)
-COLUMN_DURATION(thread_states)
-COLUMN_PLUS_ONE(thread_states, thread)
-COLUMN(thread_states, state)
-COLUMN_PLUS_ONE(thread_states, cpu)
-COLUMN_PLUS_ONE(thread_states, waker)
-COLUMN(thread_states, io_wait)
-COLUMN(thread_states, blocked_function)
-COLUMN_PLACE(thread_states, KY_VIEW_STATE)
-
-static uint64_t sample_span_ts(struct ky_html_data *data, uint32_t row)
-{
-	return time_of(data, data->view->sample_spans.ts[row]);
-}
-
-static uint64_t sample_span_dur(struct ky_html_data *data, uint32_t row)
-{
-	return (uint64_t)data->view->sample_spans.dur[row] + 1;
-}
-
-static uint64_t sample_span_frame(struct ky_html_data *data, uint32_t row)
-{
-	return reference(data, KY_HTML_FRAMES, data->view->sample_spans.frame[row]);
-}
-
-static uint64_t sample_span_callsite(struct ky_html_data *data, uint32_t row)
-{
-	return reference(data, KY_HTML_CALLSITES, data->view->sample_spans.callsite[row]);
-}
-
-static uint64_t sample_span_thread(struct ky_html_data *data, uint32_t row)
-{
-	return plus_one(data->view->sample_spans.thread[row]);
-}
-
-static uint64_t sample_span_samples(struct ky_html_data *data, uint32_t row)
-{
-	return data->view->sample_spans.samples[row];
-}
-
-static uint64_t sample_span_view(struct ky_html_data *data, uint32_t row)
-{
-	struct ky_view_place place;
-	return ky_view_place(data->view, KY_VIEW_SAMPLES, row, &place) ? (uint64_t)place.track + 1
-								       : 0;
-}
-
 static uint64_t sample_span_row(struct ky_html_data *data, uint32_t row)
 {
 	struct ky_view_place place;
 	return ky_view_place(data->view, KY_VIEW_SAMPLES, row, &place) ? place.row : 0;
 }
 
-COLUMN_TIME(samples)
-COLUMN_PLUS_ONE(samples, thread)
-COLUMN_REFERENCE(samples, callsite, KY_HTML_CALLSITES)
-
-static uint64_t samples_weight(struct ky_html_data *data, uint32_t row)
-{
-	uint64_t bits;
-	memcpy(&bits, &data->trace->samples.weight[row], sizeof(bits));
-	return bits;
-}
-
 /* A flame graph has only the samples of the main event: weights of others have other units. */
-static uint64_t samples_main(struct ky_html_data *data, uint32_t row)
+static uint64_t is_of_main_event(struct ky_html_data *data, uint32_t row)
 {
 	return !data->main_event || data->trace->samples.event[row] == data->main_event;
 }
 
-COLUMN_TIME(losses)
-COLUMN(losses, events)
-COLUMN_PLUS_ONE(losses, thread)
-COLUMN_PLUS_ONE(losses, cpu)
-COLUMN(losses, what)
-COLUMN_PLACE(losses, KY_VIEW_LOSS)
-
-COLUMN_REFERENCE(flows, out, KY_HTML_SLICES)
-COLUMN_REFERENCE(flows, in, KY_HTML_SLICES)
-
 /* The text for display. */
-static uint64_t flows_name(struct ky_html_data *data, uint32_t row)
+static uint64_t flow_name(struct ky_html_data *data, uint32_t row)
 {
 	const struct ky_flows *const flows = &data->trace->flows;
 	return flows->name[row] ? flows->name[row] : flows->category[row];
 }
 
-static uint64_t arg_sets_size(struct ky_html_data *data, uint32_t row)
+static uint64_t arg_set_size(struct ky_html_data *data, uint32_t row)
 {
 	return ky_arg_set_end(data->trace, row) - ky_arg_set_first(data->trace, row);
 }
 
-COLUMN(args, key)
-
 /* The difference from the type of the last argument of this key. */
-static uint64_t args_type(struct ky_html_data *data, uint32_t row)
+static uint64_t arg_type(struct ky_html_data *data, uint32_t row)
 {
 	uint8_t *const before = &data->type_of[data->trace->args.key[row]];
 	const uint8_t type = data->trace->args.type[row];
@@ -298,7 +158,7 @@ static uint64_t args_type(struct ky_html_data *data, uint32_t row)
 }
 
 /* Encode each type so that small values, of either sign, and round numbers are short. */
-static uint64_t args_value(struct ky_html_data *data, uint32_t row)
+static uint64_t arg_value(struct ky_html_data *data, uint32_t row)
 {
 	const uint64_t value = data->trace->args.value[row];
 	if (arg_is_text(data, row))
@@ -308,93 +168,108 @@ static uint64_t args_value(struct ky_html_data *data, uint32_t row)
 	return data->trace->args.type[row] == KY_ARG_REAL ? __builtin_bswap64(value) : value;
 }
 
-COLUMN_REFERENCE(callsites, parent, KY_HTML_CALLSITES)
-COLUMN_REFERENCE(callsites, frame, KY_HTML_FRAMES)
-COLUMN(frames, name)
-COLUMN(frames, file)
-COLUMN(frames, line)
-COLUMN(frames, rel_pc)
-COLUMN_REFERENCE(frames, mapping, KY_HTML_MAPPINGS)
-COLUMN(mappings, name)
+/* What becomes of an array's item. */
+#define VALUE(array) (uint64_t) data->array[row]
+#define TIME(array) time_of(data, data->array[row])
+#define DURATION(array) (uint64_t) data->array[row] + 1 /* -1 becomes 0 */
+#define PLUS_ONE(array) plus_one(data->array[row])
+#define REFERENCE(to, array) reference(data, KY_HTML_##to, data->array[row])
+#define REAL(array) bits_of(data->array[row])
 
 /*
- * Packings: t a time, as the difference from the previous one; d a number near the previous one; i a signed number; u, w, l,
- * x unsigned ones of 32, 16, 53 and 64 bits; s a string; b a byte; f a double.
+ * All columns: the table's and the column's name in the file, the table, the packing, a row's value. Packings: t a time, as the
+ * difference from the previous one; d a number near the previous one; i a signed number; u, w, l, x unsigned ones of 32, 16,
+ * 53 and 64 bits; s a string; b a byte; f a double.
  */
+#define ALL_COLUMNS(X)                                                                             \
+	X(processes, pid, PROCESSES, 'i', VALUE(trace->processes.pid))                             \
+	X(processes, name, PROCESSES, 's', VALUE(trace->processes.name))                           \
+	X(threads, tid, THREADS, 'i', VALUE(trace->threads.tid))                                   \
+	X(threads, name, THREADS, 's', VALUE(trace->threads.name))                                 \
+	X(threads, process, THREADS, 'u', PLUS_ONE(trace->threads.process))                        \
+	X(tracks, view, TRACKS, 'u', PLUS_ONE(view->track_of))                                     \
+	X(tracks, thread, TRACKS, 'u', plus_one(ky_track_thread(data->trace, row)))                \
+	X(tracks, process, TRACKS, 'u', plus_one(ky_track_process(data->trace, row)))              \
+	X(tracks, name, TRACKS, 's', VALUE(trace->tracks.name))                                    \
+	X(tracks, unit, TRACKS, 's', VALUE(trace->tracks.unit))                                    \
+	X(slices, ts, SLICES, 't', TIME(trace->slices.ts))                                         \
+	X(slices, dur, SLICES, 'l', DURATION(trace->slices.dur))                                   \
+	X(slices, track, SLICES, 'u', VALUE(trace->slices.track))                                  \
+	X(slices, depth, SLICES, 'w', VALUE(trace->slices.depth))                                  \
+	X(slices, parent, SLICES, 'u', slice_parent(data, row))                                    \
+	X(slices, kind, SLICES, 'b', VALUE(trace->slices.kind))                                    \
+	X(slices, name, SLICES, 's', VALUE(trace->slices.name))                                    \
+	X(slices, category, SLICES, 'u', slice_category(data, row))                                \
+	X(slices, args, SLICES, 'd', slice_args(data, row))                                        \
+	X(slices, row, SLICES, 'w', slice_row(data, row))                                          \
+	X(counters, ts, COUNTERS, 't', TIME(trace->counters.ts))                                   \
+	X(counters, track, COUNTERS, 'u', VALUE(trace->counters.track))                            \
+	X(counters, value, COUNTERS, 'f', REAL(trace->counters.value))                             \
+	X(sched, ts, SCHED, 't', TIME(trace->sched.ts))                                            \
+	X(sched, dur, SCHED, 'l', DURATION(trace->sched.dur))                                      \
+	X(sched, cpu, SCHED, 'u', VALUE(trace->sched.cpu))                                         \
+	X(sched, thread, SCHED, 'u', PLUS_ONE(trace->sched.thread))                                \
+	X(sched, end_state, SCHED, 's', VALUE(trace->sched.end_state))                             \
+	X(sched, priority, SCHED, 'i', VALUE(trace->sched.priority))                               \
+	X(sched, view, SCHED, 'u', track_of(data, KY_VIEW_SCHED, row))                             \
+	X(states, ts, STATES, 't', TIME(trace->thread_states.ts))                                  \
+	X(states, dur, STATES, 'l', DURATION(trace->thread_states.dur))                            \
+	X(states, thread, STATES, 'u', PLUS_ONE(trace->thread_states.thread))                      \
+	X(states, state, STATES, 's', VALUE(trace->thread_states.state))                           \
+	X(states, cpu, STATES, 'u', PLUS_ONE(trace->thread_states.cpu))                            \
+	X(states, waker, STATES, 'u', PLUS_ONE(trace->thread_states.waker))                        \
+	X(states, io_wait, STATES, 'i', VALUE(trace->thread_states.io_wait))                       \
+	X(states, blocked_function, STATES, 's', VALUE(trace->thread_states.blocked_function))     \
+	X(states, view, STATES, 'u', track_of(data, KY_VIEW_STATE, row))                           \
+	X(sample_spans, ts, SAMPLE_SPANS, 't', TIME(view->sample_spans.ts))                        \
+	X(sample_spans, dur, SAMPLE_SPANS, 'l', DURATION(view->sample_spans.dur))                  \
+	X(sample_spans, frame, SAMPLE_SPANS, 'u', REFERENCE(FRAMES, view->sample_spans.frame))     \
+	X(sample_spans, callsite, SAMPLE_SPANS, 'd',                                               \
+	  REFERENCE(CALLSITES, view->sample_spans.callsite))                                       \
+	X(sample_spans, thread, SAMPLE_SPANS, 'u', PLUS_ONE(view->sample_spans.thread))            \
+	X(sample_spans, samples, SAMPLE_SPANS, 'u', VALUE(view->sample_spans.samples))             \
+	X(sample_spans, view, SAMPLE_SPANS, 'u', track_of(data, KY_VIEW_SAMPLES, row))             \
+	X(sample_spans, row, SAMPLE_SPANS, 'w', sample_span_row(data, row))                        \
+	X(samples, ts, SAMPLES, 't', TIME(trace->samples.ts))                                      \
+	X(samples, thread, SAMPLES, 'u', PLUS_ONE(trace->samples.thread))                          \
+	X(samples, callsite, SAMPLES, 'd', REFERENCE(CALLSITES, trace->samples.callsite))          \
+	X(samples, weight, SAMPLES, 'f', REAL(trace->samples.weight))                              \
+	X(samples, main, SAMPLES, 'b', is_of_main_event(data, row))                                \
+	X(losses, ts, LOSSES, 't', TIME(trace->losses.ts))                                         \
+	X(losses, events, LOSSES, 'l', VALUE(trace->losses.events))                                \
+	X(losses, thread, LOSSES, 'u', PLUS_ONE(trace->losses.thread))                             \
+	X(losses, cpu, LOSSES, 'u', PLUS_ONE(trace->losses.cpu))                                   \
+	X(losses, what, LOSSES, 's', VALUE(trace->losses.what))                                    \
+	X(losses, view, LOSSES, 'u', track_of(data, KY_VIEW_LOSS, row))                            \
+	X(flows, out, FLOWS, 'd', REFERENCE(SLICES, trace->flows.out))                             \
+	X(flows, in, FLOWS, 'd', REFERENCE(SLICES, trace->flows.in))                               \
+	X(flows, name, FLOWS, 's', flow_name(data, row))                                           \
+	X(arg_sets, size, ARG_SETS, 'u', arg_set_size(data, row))                                  \
+	X(args, key, ARGS, 's', VALUE(trace->args.key))                                            \
+	X(args, type, ARGS, 'b', arg_type(data, row))                                              \
+	X(args, value, ARGS, 'x', arg_value(data, row))                                            \
+	X(callsites, parent, CALLSITES, 'd', REFERENCE(CALLSITES, trace->callsites.parent))        \
+	X(callsites, frame, CALLSITES, 'u', REFERENCE(FRAMES, trace->callsites.frame))             \
+	X(frames, name, FRAMES, 's', VALUE(trace->frames.name))                                    \
+	X(frames, file, FRAMES, 's', VALUE(trace->frames.file))                                    \
+	X(frames, line, FRAMES, 'u', VALUE(trace->frames.line))                                    \
+	X(frames, rel_pc, FRAMES, 'x', VALUE(trace->frames.rel_pc))                                \
+	X(frames, mapping, FRAMES, 'u', REFERENCE(MAPPINGS, trace->frames.mapping))                \
+	X(mappings, name, MAPPINGS, 's', VALUE(trace->mappings.name))
+
+#define X(table, field, of, packing, value)                                                        \
+	static uint64_t table##_##field(struct ky_html_data *data, uint32_t row)                   \
+	{                                                                                          \
+		return value;                                                                      \
+	}
+ALL_COLUMNS(X)
+#undef X
+
 static const struct column columns[] = {
-	{"processes.pid", KY_HTML_PROCESSES, 'i', processes_pid},
-	{"processes.name", KY_HTML_PROCESSES, 's', processes_name},
-	{"threads.tid", KY_HTML_THREADS, 'i', threads_tid},
-	{"threads.name", KY_HTML_THREADS, 's', threads_name},
-	{"threads.process", KY_HTML_THREADS, 'u', threads_process},
-	{"tracks.view", KY_HTML_TRACKS, 'u', tracks_view},
-	{"tracks.thread", KY_HTML_TRACKS, 'u', tracks_thread},
-	{"tracks.process", KY_HTML_TRACKS, 'u', tracks_process},
-	{"tracks.name", KY_HTML_TRACKS, 's', tracks_name},
-	{"tracks.unit", KY_HTML_TRACKS, 's', tracks_unit},
-	{"slices.ts", KY_HTML_SLICES, 't', slices_ts},
-	{"slices.dur", KY_HTML_SLICES, 'l', slices_dur},
-	{"slices.track", KY_HTML_SLICES, 'u', slices_track},
-	{"slices.depth", KY_HTML_SLICES, 'w', slices_depth},
-	{"slices.parent", KY_HTML_SLICES, 'u', slices_parent},
-	{"slices.kind", KY_HTML_SLICES, 'b', slices_kind},
-	{"slices.name", KY_HTML_SLICES, 's', slices_name},
-	{"slices.category", KY_HTML_SLICES, 'u', slices_category},
-	{"slices.args", KY_HTML_SLICES, 'd', slices_args},
-	{"slices.row", KY_HTML_SLICES, 'w', slices_row},
-	{"counters.ts", KY_HTML_COUNTERS, 't', counters_ts},
-	{"counters.track", KY_HTML_COUNTERS, 'u', counters_track},
-	{"counters.value", KY_HTML_COUNTERS, 'f', counters_value},
-	{"sched.ts", KY_HTML_SCHED, 't', sched_ts},
-	{"sched.dur", KY_HTML_SCHED, 'l', sched_dur},
-	{"sched.cpu", KY_HTML_SCHED, 'u', sched_cpu},
-	{"sched.thread", KY_HTML_SCHED, 'u', sched_thread},
-	{"sched.end_state", KY_HTML_SCHED, 's', sched_end_state},
-	{"sched.priority", KY_HTML_SCHED, 'i', sched_priority},
-	{"sched.view", KY_HTML_SCHED, 'u', sched_view},
-	{"states.ts", KY_HTML_STATES, 't', thread_states_ts},
-	{"states.dur", KY_HTML_STATES, 'l', thread_states_dur},
-	{"states.thread", KY_HTML_STATES, 'u', thread_states_thread},
-	{"states.state", KY_HTML_STATES, 's', thread_states_state},
-	{"states.cpu", KY_HTML_STATES, 'u', thread_states_cpu},
-	{"states.waker", KY_HTML_STATES, 'u', thread_states_waker},
-	{"states.io_wait", KY_HTML_STATES, 'i', thread_states_io_wait},
-	{"states.blocked_function", KY_HTML_STATES, 's', thread_states_blocked_function},
-	{"states.view", KY_HTML_STATES, 'u', thread_states_view},
-	{"sample_spans.ts", KY_HTML_SAMPLE_SPANS, 't', sample_span_ts},
-	{"sample_spans.dur", KY_HTML_SAMPLE_SPANS, 'l', sample_span_dur},
-	{"sample_spans.frame", KY_HTML_SAMPLE_SPANS, 'u', sample_span_frame},
-	{"sample_spans.callsite", KY_HTML_SAMPLE_SPANS, 'd', sample_span_callsite},
-	{"sample_spans.thread", KY_HTML_SAMPLE_SPANS, 'u', sample_span_thread},
-	{"sample_spans.samples", KY_HTML_SAMPLE_SPANS, 'u', sample_span_samples},
-	{"sample_spans.view", KY_HTML_SAMPLE_SPANS, 'u', sample_span_view},
-	{"sample_spans.row", KY_HTML_SAMPLE_SPANS, 'w', sample_span_row},
-	{"samples.ts", KY_HTML_SAMPLES, 't', samples_ts},
-	{"samples.thread", KY_HTML_SAMPLES, 'u', samples_thread},
-	{"samples.callsite", KY_HTML_SAMPLES, 'd', samples_callsite},
-	{"samples.weight", KY_HTML_SAMPLES, 'f', samples_weight},
-	{"samples.main", KY_HTML_SAMPLES, 'b', samples_main},
-	{"losses.ts", KY_HTML_LOSSES, 't', losses_ts},
-	{"losses.events", KY_HTML_LOSSES, 'l', losses_events},
-	{"losses.thread", KY_HTML_LOSSES, 'u', losses_thread},
-	{"losses.cpu", KY_HTML_LOSSES, 'u', losses_cpu},
-	{"losses.what", KY_HTML_LOSSES, 's', losses_what},
-	{"losses.view", KY_HTML_LOSSES, 'u', losses_view},
-	{"flows.out", KY_HTML_FLOWS, 'd', flows_out},
-	{"flows.in", KY_HTML_FLOWS, 'd', flows_in},
-	{"flows.name", KY_HTML_FLOWS, 's', flows_name},
-	{"arg_sets.size", KY_HTML_ARG_SETS, 'u', arg_sets_size},
-	{"args.key", KY_HTML_ARGS, 's', args_key},
-	{"args.type", KY_HTML_ARGS, 'b', args_type},
-	{"args.value", KY_HTML_ARGS, 'x', args_value},
-	{"callsites.parent", KY_HTML_CALLSITES, 'd', callsites_parent},
-	{"callsites.frame", KY_HTML_CALLSITES, 'u', callsites_frame},
-	{"frames.name", KY_HTML_FRAMES, 's', frames_name},
-	{"frames.file", KY_HTML_FRAMES, 's', frames_file},
-	{"frames.line", KY_HTML_FRAMES, 'u', frames_line},
-	{"frames.rel_pc", KY_HTML_FRAMES, 'x', frames_rel_pc},
-	{"frames.mapping", KY_HTML_FRAMES, 'u', frames_mapping},
-	{"mappings.name", KY_HTML_MAPPINGS, 's', mappings_name},
+#define X(table, field, of, packing, value)                                                        \
+	{#table "." #field, KY_HTML_##of, packing, table##_##field},
+	ALL_COLUMNS(X)
+#undef X
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))

@@ -121,12 +121,16 @@ void ky_array_release(void *items);
 /*
  * ---- order: three-way comparison for qsort and bsearch ----
  *
- *   static int by_time(const void *a, const void *b)
- *   {
- *           const struct event *x = a, *y = b;
- *           return KY_COMPARE_THEN(x->ts, y->ts, KY_COMPARE(x->id, y->id));
- *   }
+ *   KY_ORDER(by_time, struct event, KY_COMPARE_THEN(a->ts, b->ts, KY_COMPARE(a->id, b->id)))
  */
+
+/* Define a static function that compares the items a and b of a type. */
+#define KY_ORDER(name, type, comparison)                                                           \
+	static int name(const void *ky_left_, const void *ky_right_)                               \
+	{                                                                                          \
+		const type *const a = ky_left_, *const b = ky_right_;                              \
+		return comparison;                                                                 \
+	}
 
 /* -1, 0 or 1: a is less than, equal to or greater than b. */
 #define KY_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))

@@ -41,11 +41,7 @@ void ky_drum_threads_close(struct ky_drum_threads *threads)
 	memset(threads, 0, sizeof(*threads));
 }
 
-static int by_tid(const void *a, const void *b)
-{
-	const struct ky_drum_number *left = a, *right = b;
-	return KY_COMPARE(left->tid, right->tid);
-}
+KY_ORDER(by_tid, struct ky_drum_number, KY_COMPARE(a->tid, b->tid))
 
 /* Return the thread's inner number, as it was at the last look or read now. */
 static int32_t own_number(const struct ky_drum_threads *threads, int32_t tid, uint32_t *looks)

@@ -277,11 +277,7 @@ void ky_probe_rings_sweep(struct ky_probes *probes)
 	}
 }
 
-static int by_task_time(const void *a, const void *b)
-{
-	const struct ky_probe_task *one = a, *other = b;
-	return KY_COMPARE(one->time_ns, other->time_ns);
-}
+KY_ORDER(by_task_time, struct ky_probe_task, KY_COMPARE(a->time_ns, b->time_ns))
 
 static void settle_tasks(struct ky_probes *probes)
 {
@@ -378,11 +374,7 @@ void ky_probe_rings_read(struct ky_probes *probes)
 
 /* ---- hits ---- */
 
-static int by_time(const void *a, const void *b)
-{
-	const struct ky_probe_hit *one = a, *other = b;
-	return KY_COMPARE(one->time_ns, other->time_ns);
-}
+KY_ORDER(by_time, struct ky_probe_hit, KY_COMPARE(a->time_ns, b->time_ns))
 
 static uint64_t boottime_minus_monotonic_ns(void)
 {

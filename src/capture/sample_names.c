@@ -116,12 +116,9 @@ void ky_sample_addresses_want(struct ky_sample_addresses *addresses, uint64_t si
 		addresses->items[i].wanted |= addresses->items[i].seen >= since;
 }
 
-static int by_module(const void *a_, const void *b_)
-{
-	const struct ky_sample_address *const a = a_, *const b = b_;
-	return KY_COMPARE_THEN(a->module, b->module,
-			       KY_COMPARE_THEN(a->pid, b->pid, KY_COMPARE(a->address, b->address)));
-}
+KY_ORDER(by_module, struct ky_sample_address,
+	 KY_COMPARE_THEN(a->module, b->module,
+			 KY_COMPARE_THEN(a->pid, b->pid, KY_COMPARE(a->address, b->address))))
 
 size_t ky_sample_addresses_sort(struct ky_sample_addresses *addresses)
 {

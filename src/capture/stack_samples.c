@@ -337,12 +337,8 @@ static void gather(struct ky_stack_samples *samples)
 	}
 }
 
-static int by_time(const void *a_, const void *b_)
-{
-	const struct batch_entry *a = a_;
-	const struct batch_entry *b = b_;
-	return KY_COMPARE_THEN(a->time, b->time, KY_COMPARE(a->place, b->place));
-}
+KY_ORDER(by_time, struct batch_entry,
+	 KY_COMPARE_THEN(a->time, b->time, KY_COMPARE(a->place, b->place)))
 
 static void drop_old(struct ky_stack_samples *samples)
 {

@@ -3,6 +3,7 @@
  * cmd_info.c: kymo info: shows what is in a file: its format and times, processes and threads, counts, losses and problems.
  * info_json.c prints the same as JSON.
  */
+#include "base/array.h"
 #include "cli/cli.h"
 #include "cli/info.h"
 #include "formats/load.h"
@@ -96,13 +97,8 @@ static int most_events(const void *a_, const void *b_)
 	return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-static int most_slices(const void *a_, const void *b_)
-{
-	const struct ky_info_category *const a = a_, *const b = b_;
-	if (a->slices != b->slices)
-		return a->slices < b->slices ? 1 : -1;
-	return (a->name > b->name) - (a->name < b->name);
-}
+KY_ORDER(most_slices, struct ky_info_category,
+	 KY_COMPARE_THEN(b->slices, a->slices, KY_COMPARE(a->name, b->name)))
 
 static int list_categories(struct ky_info *info, const uint64_t *counts, uint32_t strings)
 {

@@ -149,13 +149,8 @@ static void sample_row(struct ky_list_row *row, uint64_t now)
 	row->sampled_events = row->facts.events;
 }
 
-static int by_rate(const void *a, const void *b)
-{
-	const struct ky_list_row *const left = a, *const right = b;
-	if (left->per_second != right->per_second)
-		return left->per_second < right->per_second ? 1 : -1;
-	return (left->facts.pid > right->facts.pid) - (left->facts.pid < right->facts.pid);
-}
+KY_ORDER(by_rate, struct ky_list_row,
+	 KY_COMPARE_THEN(b->per_second, a->per_second, KY_COMPARE(a->facts.pid, b->facts.pid)))
 
 void ky_list_sample(struct ky_list *list)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* report_table.c: the tables of kymo report: what takes how long, of slices and of sampled functions. */
+#include "base/array.h"
 #include "base/json_out.h"
 #include "cli/cli.h"
 #include "cli/info.h"
@@ -379,17 +380,9 @@ static void print_functions_csv(const struct ky_report *report,
 	}
 }
 
-static int by_total(const void *a_, const void *b_)
-{
-	const struct ky_function_row *const a = a_, *const b = b_;
-	return (a->total_weight < b->total_weight) - (a->total_weight > b->total_weight);
-}
+KY_ORDER(by_total, struct ky_function_row, KY_COMPARE(b->total_weight, a->total_weight))
 
-static int by_count(const void *a_, const void *b_)
-{
-	const struct ky_function_row *const a = a_, *const b = b_;
-	return (a->self_samples < b->self_samples) - (a->self_samples > b->self_samples);
-}
+KY_ORDER(by_count, struct ky_function_row, KY_COMPARE(b->self_samples, a->self_samples))
 
 int ky_report_samples(const struct ky_report *report)
 {

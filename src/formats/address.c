@@ -82,12 +82,9 @@ struct id_key {
 	uint32_t track;
 };
 
-static int by_id(const void *left, const void *right)
-{
-	const struct id_key *a = left, *b = right;
-	return KY_COMPARE_THEN(a->id, b->id,
-			       KY_COMPARE_THEN(a->pid, b->pid, KY_COMPARE(a->track, b->track)));
-}
+KY_ORDER(by_id, struct id_key,
+	 KY_COMPARE_THEN(a->id, b->id,
+			 KY_COMPARE_THEN(a->pid, b->pid, KY_COMPARE(a->track, b->track))))
 
 /* The first track with an id in a scope, which is the process or all of the trace, has it. */
 static int give_ids(struct ky_addresses *addresses, const struct ky_trace *trace, bool global)

@@ -114,12 +114,7 @@ static bool add_fde(struct ky_functions_reading *reading, const struct common *c
 	       KY_ARRAY_ADD(reading->fdes, reading->fdes_count, reading->fdes_room, fde);
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct ky_functions_fde *left = a;
-	const struct ky_functions_fde *right = b;
-	return KY_COMPARE(left->address, right->address);
-}
+KY_ORDER(by_address, struct ky_functions_fde, KY_COMPARE(a->address, b->address))
 
 /* Find .eh_frame by its index, which the unwinder uses: there may be no section headers (sstrip). */
 static Elf_Data *find_by_index(struct ky_functions_reading *reading, uint64_t *address)

@@ -94,11 +94,8 @@ static void keep(struct ky_off_cpu *switches, const struct perf_event_header *he
 	(void)KY_ARRAY_ADD(switches->batch, switches->count, switches->room, one);
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct ky_off_cpu_event *const x = a, *const y = b;
-	return KY_COMPARE_THEN(x->time_ns, y->time_ns, KY_COMPARE(x->order, y->order));
-}
+KY_ORDER(by_time, struct ky_off_cpu_event,
+	 KY_COMPARE_THEN(a->time_ns, b->time_ns, KY_COMPARE(a->order, b->order)))
 
 /* Open the drum. Its own process is the first one with an event. */
 static bool open_drum(struct ky_off_cpu *switches, pid_t pid, uint64_t now_ns)

@@ -33,11 +33,7 @@ struct ky_patch_edit *ky_patch_edits_add(struct ky_patch_edits *edits, uint64_t 
 	return edit;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct ky_patch_edit *left = a, *right = b;
-	return KY_COMPARE(left->address, right->address);
-}
+KY_ORDER(by_address, struct ky_patch_edit, KY_COMPARE(a->address, b->address))
 
 static uint64_t page_of(uint64_t address)
 {

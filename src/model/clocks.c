@@ -140,12 +140,7 @@ int ky_clocks_add(struct ky_clocks *c, const struct ky_clock_reading *readings, 
 	return 0;
 }
 
-static int compare_moments(const void *a, const void *b)
-{
-	const struct moment *x = a;
-	const struct moment *y = b;
-	return KY_COMPARE(x->from, y->from);
-}
+KY_ORDER(compare_moments, struct moment, KY_COMPARE(a->from, b->from))
 
 /* Return the moment that converts ns: the last one before it, or the first one. */
 static const struct moment *moment_of(struct edge *edge, int64_t ns)

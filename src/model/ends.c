@@ -18,13 +18,8 @@ void ky_put_program_end(struct ky_trace *trace, int64_t ts, uint32_t process)
 		ky_trace_no_memory(trace);
 }
 
-static int by_process_and_time(const void *a, const void *b)
-{
-	const struct ky_program_end *first = a, *second = b;
-	if (first->process != second->process)
-		return first->process < second->process ? -1 : 1;
-	return (first->ts > second->ts) - (first->ts < second->ts);
-}
+KY_ORDER(by_process_and_time, struct ky_program_end,
+	 KY_COMPARE_THEN(a->process, b->process, KY_COMPARE(a->ts, b->ts)))
 
 /* Return the first end of a program of the process that is not before ts; INT64_MAX: none. */
 static int64_t program_end(const struct ky_build *build, uint32_t process, int64_t ts)

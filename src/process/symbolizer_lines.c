@@ -38,12 +38,8 @@ static bool add_range(struct ky_symbolizer_ranges *ranges, uint64_t low, uint64_
 			    (struct ky_symbolizer_range){low, high, what});
 }
 
-static int by_low(const void *a_, const void *b_)
-{
-	const struct ky_symbolizer_range *a = a_;
-	const struct ky_symbolizer_range *b = b_;
-	return KY_COMPARE_THEN(a->low, b->low, KY_COMPARE(b->high, a->high));
-}
+KY_ORDER(by_low, struct ky_symbolizer_range,
+	 KY_COMPARE_THEN(a->low, b->low, KY_COMPARE(b->high, a->high)))
 
 static void sort_ranges(struct ky_symbolizer_ranges *ranges)
 {

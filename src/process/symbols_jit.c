@@ -183,14 +183,8 @@ static void load_map(struct ky_symbols *symbols, struct ky_symbols_jit *jit, int
 		close(fd);
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct ky_symbols_code *x = a;
-	const struct ky_symbols_code *y = b;
-	if (x->since != y->since)
-		return x->since < y->since ? -1 : 1;
-	return x->order < y->order ? -1 : 1;
-}
+KY_ORDER(by_time, struct ky_symbols_code,
+	 KY_COMPARE_THEN(a->since, b->since, KY_COMPARE(a->order, b->order)))
 
 static void sort(struct ky_symbols_jit *jit)
 {

@@ -11,13 +11,8 @@ bool ky_thread_ends_add(struct ky_thread_ends *ends, const struct ky_thread_end 
 	return KY_ARRAY_ADD(ends->ends, ends->count, ends->room, *end);
 }
 
-static int by_thread(const void *a, const void *b)
-{
-	const struct ky_thread_end *left = a, *right = b;
-	return KY_COMPARE_THEN(
-		left->pid, right->pid,
-		KY_COMPARE_THEN(left->tid, right->tid, KY_COMPARE(left->ns, right->ns)));
-}
+KY_ORDER(by_thread, struct ky_thread_end,
+	 KY_COMPARE_THEN(a->pid, b->pid, KY_COMPARE_THEN(a->tid, b->tid, KY_COMPARE(a->ns, b->ns))))
 
 void ky_thread_ends_sort(struct ky_thread_ends *ends)
 {

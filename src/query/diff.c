@@ -44,11 +44,7 @@ static void take(struct value *to, uint64_t first, const int64_t *from, uint64_t
 	}
 }
 
-static int ascending(const void *a_, const void *b_)
-{
-	const struct value *const a = a_, *const b = b_;
-	return KY_COMPARE(a->value, b->value);
-}
+KY_ORDER(ascending, struct value, KY_COMPARE(a->value, b->value))
 
 /* Equal values share the mean of their ranks. */
 static void rank(struct pooled *pooled)

@@ -291,15 +291,11 @@ static int walk_all(struct walk *walk)
 	return 0;
 }
 
-static int by_self(const void *a_, const void *b_)
-{
-	const struct ky_function_row *const a = a_, *const b = b_;
-	return KY_COMPARE_THEN(
-		b->self_weight, a->self_weight,
-		KY_COMPARE_THEN(
-			b->total_weight, a->total_weight,
-			KY_COMPARE_THEN(a->name, b->name, KY_COMPARE(a->mapping, b->mapping))));
-}
+KY_ORDER(by_self, struct ky_function_row,
+	 KY_COMPARE_THEN(b->self_weight, a->self_weight,
+			 KY_COMPARE_THEN(b->total_weight, a->total_weight,
+					 KY_COMPARE_THEN(a->name, b->name,
+							 KY_COMPARE(a->mapping, b->mapping)))))
 
 int ky_function_stats_make(struct ky_function_stats *stats, struct ky_trace *trace,
 			   const struct ky_stats_filter *filter, uint32_t event)

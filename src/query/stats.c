@@ -270,13 +270,10 @@ static int distribute_all(struct making *making)
 	return result;
 }
 
-static int by_total(const void *a_, const void *b_)
-{
-	const struct ky_stats_row *const a = a_, *const b = b_;
-	return KY_COMPARE_THEN(b->total_ns, a->total_ns,
-			       KY_COMPARE_THEN(b->count + b->instants, a->count + a->instants,
-					       KY_COMPARE(a->key, b->key)));
-}
+KY_ORDER(by_total, struct ky_stats_row,
+	 KY_COMPARE_THEN(b->total_ns, a->total_ns,
+			 KY_COMPARE_THEN(b->count + b->instants, a->count + a->instants,
+					 KY_COMPARE(a->key, b->key))))
 
 /* Drop empty groups. */
 static void hand_over(struct making *making, struct ky_stats *stats)

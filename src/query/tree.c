@@ -37,12 +37,9 @@ struct order {
 	uint32_t node;
 };
 
-static int ascending(const void *a_, const void *b_)
-{
-	const struct order *const a = a_, *const b = b_;
-	return KY_COMPARE_THEN(a->total, b->total,
-			       KY_COMPARE_THEN(a->count, b->count, KY_COMPARE(b->node, a->node)));
-}
+KY_ORDER(ascending, struct order,
+	 KY_COMPARE_THEN(a->total, b->total,
+			 KY_COMPARE_THEN(a->count, b->count, KY_COMPARE(b->node, a->node))))
 
 static void rank_siblings(struct ky_tree *tree, uint32_t first)
 {

@@ -89,11 +89,7 @@ struct timed {
 	uint32_t row;
 };
 
-static int by_time(const void *a_, const void *b_)
-{
-	const struct timed *const a = a_, *const b = b_;
-	return KY_COMPARE_THEN(a->ts, b->ts, KY_COMPARE(a->row, b->row));
-}
+KY_ORDER(by_time, struct timed, KY_COMPARE_THEN(a->ts, b->ts, KY_COMPARE(a->row, b->row)))
 
 int ky_search_hits_order(struct ky_api *api)
 {

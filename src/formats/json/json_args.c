@@ -400,13 +400,8 @@ void ky_json_state_put(struct ky_json *json, const struct ky_json_event *event, 
 	json->states[json->states_count++] = span;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct ky_state_span *first = a, *second = b;
-	if (first->ts != second->ts)
-		return first->ts < second->ts ? -1 : 1;
-	return first->order < second->order ? -1 : 1;
-}
+KY_ORDER(compare, struct ky_state_span,
+	 KY_COMPARE_THEN(a->ts, b->ts, KY_COMPARE(a->order, b->order)))
 
 void ky_json_states_finish(struct ky_json *json)
 {

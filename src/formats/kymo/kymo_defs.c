@@ -398,11 +398,7 @@ int ky_kymo_defs_add(struct ky_kymo_defs *defs, const uint8_t *records, size_t b
 	return 0;
 }
 
-static int by_ticks(const void *a, const void *b)
-{
-	const struct ky_tick_reading *left = a, *right = b;
-	return KY_COMPARE(left->ticks, right->ticks);
-}
+KY_ORDER(by_ticks, struct ky_tick_reading, KY_COMPARE(a->ticks, b->ticks))
 
 int ky_kymo_defs_done(struct ky_kymo_defs *defs, uint64_t ticks_per_s)
 {

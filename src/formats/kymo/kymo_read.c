@@ -17,6 +17,7 @@
  * was overwritten, or it has its own time), or there are several sources: then the file is read a second time, and the
  * model sorts.
  */
+#include "base/array.h"
 #include "base/map.h"
 #include "core/layout.h"
 #include "formats/drum/drum_import.h"
@@ -83,17 +84,9 @@ static void put_snapshot(struct ky_trace *trace, const struct ky_kymo_snapshot_r
 		       ky_string_z(trace, "kymo"), ky_string(trace, name.data, name.bytes), args);
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct ky_event_snapshot *left = a, *right = b;
-	return (left->ns > right->ns) - (left->ns < right->ns);
-}
+KY_ORDER(by_time, struct ky_event_snapshot, KY_COMPARE(a->ns, b->ns))
 
-static int by_from(const void *a, const void *b)
-{
-	const struct ky_window *left = a, *right = b;
-	return (left->from_ns > right->from_ns) - (left->from_ns < right->from_ns);
-}
+KY_ORDER(by_from, struct ky_window, KY_COMPARE(a->from_ns, b->from_ns))
 
 /* Ordered, and those that touch made one. */
 static void join_windows(struct common_parts *common)
@@ -274,15 +267,9 @@ static void find_range(struct drum *drum)
 	}
 }
 
-static int by_begin(const void *a, const void *b)
-{
-	const struct drum *left = a, *right = b;
-	if (left->layer != right->layer)
-		return left->layer < right->layer ? -1 : 1;
-	if (left->first_ns != right->first_ns)
-		return left->first_ns < right->first_ns ? -1 : 1;
-	return (left->order > right->order) - (left->order < right->order);
-}
+KY_ORDER(by_begin, struct drum,
+	 KY_COMPARE_THEN(a->layer, b->layer,
+			 KY_COMPARE_THEN(a->first_ns, b->first_ns, KY_COMPARE(a->order, b->order))))
 
 static int list_drums(struct kymo_loading *loading)
 {

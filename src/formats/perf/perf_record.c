@@ -109,12 +109,8 @@ static void add(struct ky_perf *perf, const struct ky_perf_raw *record, uint64_t
 		queue->newest = time;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct ky_perf_waiting *x = a;
-	const struct ky_perf_waiting *y = b;
-	return KY_COMPARE_THEN(x->time, y->time, KY_COMPARE(x->order, y->order));
-}
+KY_ORDER(by_time, struct ky_perf_waiting,
+	 KY_COMPARE_THEN(a->time, b->time, KY_COMPARE(a->order, b->order)))
 
 static void turn(struct ky_perf *perf, const struct ky_perf_waiting *waiting)
 {

@@ -116,13 +116,8 @@ static int gather_samples(struct speedscope_export *w)
 
 /* ---- profiles ---- */
 
-static int by_profile(const void *a_, const void *b_)
-{
-	const struct profile_item *const a = a_, *const b = b_;
-	if (a->profile != b->profile)
-		return a->profile < b->profile ? -1 : 1;
-	return a->row < b->row ? -1 : a->row > b->row;
-}
+KY_ORDER(by_profile, struct profile_item,
+	 KY_COMPARE_THEN(a->profile, b->profile, KY_COMPARE(a->row, b->row)))
 
 static void put_head(struct speedscope_export *w, struct ky_text name, const char *type,
 		     const char *unit)

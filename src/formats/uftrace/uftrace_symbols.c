@@ -99,12 +99,7 @@ void ky_uftrace_symbols_close(struct ky_uftrace_symbols **out)
 	*out = NULL;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct uftrace_symbol *x = a;
-	const struct uftrace_symbol *y = b;
-	return KY_COMPARE(x->address, y->address);
-}
+KY_ORDER(by_address, struct uftrace_symbol, KY_COMPARE(a->address, b->address))
 
 /* Take "address [size] type name"; false for anything else. The type '?' marks the end of the symbols before it. */
 static bool parse_symbol(char *line, struct uftrace_symbol *symbol)

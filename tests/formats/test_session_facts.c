@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <kymo/session.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,7 +167,9 @@ static void record_late(void *value)
 {
 	const uintptr_t round = (uintptr_t)value;
 	KYMO_INSTANT("a", "late", "round", round);
-	pthread_setspecific(late_key, (void *)(round + 1));
+	/* In the last round the thread sanitizer has let go of it, too: a record in the one before ends there. */
+	if (round + 2 < PTHREAD_DESTRUCTOR_ITERATIONS || !SANITIZED)
+		pthread_setspecific(late_key, (void *)(round + 1));
 	flush_all();
 }
 
@@ -270,13 +273,13 @@ static void stop_and_count(uint64_t lost[FILES])
 /* As the threads that it happens to do it, one by one. */
 static void lose_by_each_cause(struct ky_drum_header *h)
 {
-	h->lost_ringless += 3;
-	h->lost_nested += 5;
-	h->lost_unfinished += 7;
-	h->refused_sites += 11;
-	h->refused_strings += 13;
-	h->refused_names += 17;
-	h->refused_categories += 19;
+	__atomic_fetch_add(&h->lost_ringless, 3, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->lost_nested, 5, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->lost_unfinished, 7, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->refused_sites, 11, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->refused_strings, 13, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->refused_names, 17, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->refused_categories, 19, __ATOMIC_RELAXED);
 }
 
 static void lose_in_sessions(void)

@@ -266,7 +266,10 @@ static bool load(struct session *session)
 					.mute = mute,
 					.progress = progress,
 					.context = session};
-	struct ky_trace *const trace = ky_view_load(&session->command, &how);
+	struct ky_trace *trace = ky_view_load(&session->command, &how);
+	/* Wait for the first event: it is the page's time 0. */
+	if (trace && live && strcmp(trace->format, "empty") == 0)
+		ky_trace_close(&trace);
 	const int error = trace ? show(session, trace) : 0;
 	if (error && error != -ECANCELED && error != -EINTR && !mute)
 		ky_cli_error("%s: cannot show it: %s", session->name, strerror(-error));

@@ -384,6 +384,26 @@
 
 /* A pointer to a byte that is not 0 while the category is on; valid until the process forks. */
 #define TRACE_EVENT_API_GET_CATEGORY_GROUP_ENABLED(cat) KYMO_I_TE_FLAG(cat)
+/*
+ * An event whose parts are known only when it happens. flag is the pointer from above; names, types (TRACE_VALUE_TYPE_) and values (as
+ * uint64_t; strings as addresses) are arrays of num, at most KYMO_ARGS_MAX. Return not 0 if the event was recorded: the handle
+ * that UPDATE_TRACE_EVENT_DURATION ends a TRACE_EVENT_PHASE_COMPLETE with.
+ */
+#define TRACE_EVENT_API_ADD_TRACE_EVENT(phase, flag, name, scope, id, bind_id, num, names, types,  \
+					values, flags)                                             \
+	KYMO_I_TE_ADD(phase, flag, name, scope, id, bind_id, num, names, types, values, flags, 0)
+#define TRACE_EVENT_API_ADD_TRACE_EVENT_WITH_TIMESTAMP(phase, flag, name, scope, id, bind_id, num, \
+						       names, types, values, flags, time)          \
+	KYMO_I_TE_ADD(phase, flag, name, scope, id, bind_id, num, names, types, values,            \
+		      (flags) | TRACE_EVENT_FLAG_EXPLICIT_TIMESTAMP, time)
+#define TRACE_EVENT_API_ADD_METADATA_EVENT(flag, name, num, names, types, values, flags)           \
+	((void)KYMO_I_TE_ADD(TRACE_EVENT_PHASE_METADATA, flag, name, 0, 0, 0, num, names, types,   \
+			     values, flags, 0))
+#define TRACE_EVENT_API_UPDATE_TRACE_EVENT_DURATION(flag, name, handle)                            \
+	((void)((handle) ? KYMO_I_TE_ADD(TRACE_EVENT_PHASE_END, flag, name, 0, 0, 0, 0, 0, 0, 0,   \
+					 TRACE_EVENT_FLAG_NONE, 0)                                 \
+			 : (uint64_t)0))
+/* A word to keep such a pointer in. */
 #define TRACE_EVENT_API_ATOMIC_WORD intptr_t
 #define TRACE_EVENT_API_ATOMIC_LOAD(word) KYMO_I_LOAD(&(word))
 #define TRACE_EVENT_API_ATOMIC_STORE(word, value) KYMO_I_STORE(&(word), value)

@@ -29,6 +29,21 @@
 		(int64_t) kymo_i_now.tv_sec * 1000000 + kymo_i_now.tv_nsec / 1000;                 \
 	}))
 
+/* An event as TRACE_EVENT_API_ADD_TRACE_EVENT has it. */
+struct kymo_i_te_event {
+	char ky_phase;
+	int ky_args;
+	unsigned ky_flags;
+	const unsigned char *ky_category; /* its byte */
+	const char *ky_name;
+	uint64_t ky_id;
+	uint64_t ky_bind_id;
+	uint64_t ky_time_ns;
+	const char *const *ky_keys;
+	const unsigned char *ky_types;
+	const uint64_t *ky_values;
+};
+
 #ifndef KYMO_DISABLE
 
 #ifdef __cplusplus
@@ -234,6 +249,49 @@ KYMO_I_INLINE uint64_t kymo_i_te_mix(const char *ky_scope, uint64_t ky_id)
 		ky_hash = (ky_hash ^ (unsigned char)*ky_scope) * 0x100000001b3u;
 	return ky_hash ^ ky_id;
 }
+
+#ifdef KYMO_EMBEDDED /* a host knows trace points alone: nothing is recorded */
+KYMO_I_INLINE uint64_t kymo_i_te_add(const struct kymo_i_te_event *ky_event)
+{
+	(void)ky_event;
+	return 0;
+}
+#else
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Record it, if its category is on. Return 1 if it was recorded, else 0. */
+KYMO_API uint64_t kymo_i_te_add(const struct kymo_i_te_event *ky_event);
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+KYMO_I_INLINE uint64_t kymo_i_te_put(char ky_phase, const unsigned char *ky_category,
+				     const char *ky_name, const char *ky_scope, uint64_t ky_id,
+				     uint64_t ky_bind_id, int ky_args, const char *const *ky_keys,
+				     const unsigned char *ky_types, const uint64_t *ky_values,
+				     unsigned ky_flags, uint64_t ky_time_ns)
+{
+	struct kymo_i_te_event ky_event;
+	if (!KYMO_I_LOAD(ky_category))
+		return 0;
+	ky_event.ky_phase = ky_phase;
+	ky_event.ky_args = ky_args;
+	ky_event.ky_flags = ky_flags;
+	ky_event.ky_category = ky_category;
+	ky_event.ky_name = ky_name;
+	ky_event.ky_id = ky_scope ? kymo_i_te_mix(ky_scope, ky_id) : ky_id;
+	ky_event.ky_bind_id = ky_bind_id;
+	ky_event.ky_time_ns = ky_time_ns;
+	ky_event.ky_keys = ky_keys;
+	ky_event.ky_types = ky_types;
+	ky_event.ky_values = ky_values;
+	return kymo_i_te_add(&ky_event);
+}
+#define KYMO_I_TE_ADD(phase, flag, name, scope, id, bind, num, names, types, values, flags, time)  \
+	kymo_i_te_put(phase, flag, name, scope, (uint64_t)(id), (uint64_t)(bind), (int)(num),      \
+		      (const char *const *)(names), types, values, flags, KYMO_I_TE_NS(time))
 
 #ifdef __cplusplus
 
@@ -536,11 +594,19 @@ KYMO_I_INLINE int kymo_i_te_event(struct kymo_i_site *ky_site, uint32_t ky_flags
 /* A branch never taken, because clang warns of constants that only a sizeof mentions. */
 #define KYMO_I_TE_POINT(kind, flags, more, cat, name, time, tid, id, ...)                          \
 	((void)(false && kymo_i_ignore(cat, name, time, tid, id, __VA_ARGS__)))
+#define KYMO_I_TE_ADD(phase, flag, name, scope, id, bind, num, names, types, values, flags, time)  \
+	((uint64_t)(false && kymo_i_ignore(phase, flag, name, scope, id, bind, num, names, types,  \
+					   values, flags, time)))
 #else
 #define KYMO_I_TE_UNUSED(value) ((void)sizeof(((void)(value), 0)))
 #define KYMO_I_TE_POINT(kind, flags, more, cat, name, time, tid, id, ...)                          \
 	(KYMO_I_TE_UNUSED(name), KYMO_I_TE_UNUSED(time), KYMO_I_TE_UNUSED(tid),                    \
 	 KYMO_I_TE_UNUSED(id) KYMO_I_WALK(KYMO_I_PAIR_UNUSED, __VA_ARGS__))
+#define KYMO_I_TE_ADD(phase, flag, name, scope, id, bind, num, names, types, values, flags, time)  \
+	(KYMO_I_TE_UNUSED(phase), KYMO_I_TE_UNUSED(flag), KYMO_I_TE_UNUSED(name),                  \
+	 KYMO_I_TE_UNUSED(scope), KYMO_I_TE_UNUSED(id), KYMO_I_TE_UNUSED(bind),                    \
+	 KYMO_I_TE_UNUSED(num), KYMO_I_TE_UNUSED(names), KYMO_I_TE_UNUSED(types),                  \
+	 KYMO_I_TE_UNUSED(values), KYMO_I_TE_UNUSED(flags), KYMO_I_TE_UNUSED(time), (uint64_t)0)
 #endif
 #define KYMO_I_TE_SCOPE(cat, name, ...) KYMO_I_TE_POINT(0, 0, 0, cat, name, 0, 0, 0, __VA_ARGS__)
 #define KYMO_I_TE_FLOW(cat, id, flow) KYMO_I_TE_POINT(0, 0, 0, cat, "", 0, 0, id, flow)

@@ -180,6 +180,16 @@ static const char *string_at(struct ky_drum *drum, uint32_t at)
 	return at ? (const char *)(record_at(drum, at) + 1) : "";
 }
 
+const char *ky_heap_category_of(struct ky_drum *drum, const unsigned char *flag, uint32_t *index)
+{
+	const uintptr_t at = (uintptr_t)flag - (uintptr_t)drum->categories;
+	const size_t number = at / sizeof(*drum->categories);
+	if (at % sizeof(*drum->categories) || number >= drum->header->categories_max)
+		return NULL;
+	*index = (uint32_t)number;
+	return string_at(drum, __atomic_load_n(&drum->categories[number].name, __ATOMIC_ACQUIRE));
+}
+
 /*
  * Set or clear a recorder's bit; the byte that trace points test follows in the same store. Sequentially consistent, as
  * are the accesses to patterns and names below: see category_added().

@@ -25,6 +25,8 @@ uint32_t ky_heap_site(struct ky_drum *drum, const struct kymo_site_info *info, u
 
 /* Return the category's entry, made if new; NULL, counted, when the table is full. */
 struct ky_drum_category *ky_heap_category(struct ky_drum *drum, const char *name);
+/* Return the name of the category with that byte, and its index; NULL when there is none. */
+const char *ky_heap_category_of(struct ky_drum *drum, const unsigned char *flag, uint32_t *index);
 
 /* Set which categories the recorder in that slot wants: globs, or NULL for none. Return 0 or -ENOSPC. */
 int ky_heap_recorder_set(struct ky_drum *drum, uint32_t slot, const char *globs);

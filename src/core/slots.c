@@ -364,7 +364,8 @@ static void move_in(struct ky_drum *drum, struct ky_slot *slot)
 	slot->lowest = 0;
 	slot->coarse = (struct ky_coarse){0};
 	take_early_name(drum, slot);
-	if (exit_key_made)
+	/* The thread sanitizer's thread has ended by then: a look for the dead gives the slot back. */
+	if (exit_key_made && !(ending && KY_IS_SANITIZED_THREAD))
 		pthread_setspecific(exit_key, slot);
 	/* A signal handler that finds the slot finds it complete. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);

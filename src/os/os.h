@@ -31,6 +31,11 @@ void ky_cpu_relax(void);
 #endif
 #endif
 #ifdef KY_SANITIZE_THREAD
+#define KY_IS_SANITIZED_THREAD 1
+#else
+#define KY_IS_SANITIZED_THREAD 0
+#endif
+#ifdef KY_SANITIZE_THREAD
 #define KY_STORE_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define KY_LOAD_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #else

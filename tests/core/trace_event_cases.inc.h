@@ -315,8 +315,12 @@ static inline int check_scope(const struct scope_row *row)
 /* A flow event is not named for its span: it has the category and the id of the macro. */
 static inline int check_flow(uint32_t kind, uint64_t id)
 {
-	const struct seen *s = find(kind, "flow");
-	return s && s->id == id && strcmp(s->category, "test") == 0;
+	size_t flows = 0;
+	for (size_t i = 0; i < seen_count; i++)
+		flows += seen_events[i].kind == kind && seen_events[i].id == id &&
+			 strcmp(seen_events[i].name, "flow") == 0 &&
+			 strcmp(seen_events[i].category, "test") == 0;
+	return flows == 1;
 }
 
 /* What is no family. */
@@ -614,6 +618,92 @@ static void a_trace_is_new_once(void **state)
 	assert_false(new_again);
 }
 
+/* ---- events whose parts are known only when they happen, as V8's and Node's own calls have them ---- */
+
+static uint64_t api_handle, api_handle_off;
+
+/* Add an event as Node's Emit() does: with what came from a script. */
+static uint64_t api_add(char phase, const char *name, uint64_t id, unsigned flags)
+{
+	const unsigned char *const on = TRACE_EVENT_API_GET_CATEGORY_GROUP_ENABLED("test");
+	const double ratio = 0.25;
+	const char *names[4] = {"number", "ratio", "yes", "text"};
+	const unsigned char types[4] = {TRACE_VALUE_TYPE_INT, TRACE_VALUE_TYPE_DOUBLE,
+					TRACE_VALUE_TYPE_BOOL, TRACE_VALUE_TYPE_COPY_STRING};
+	uint64_t values[4] = {(uint64_t)-7, 0, 1, (uint64_t)(uintptr_t) "a string"};
+	memcpy(&values[1], &ratio, sizeof(ratio));
+	return TRACE_EVENT_API_ADD_TRACE_EVENT(phase, on, name, (const char *)0, id, 0, 4, names,
+					       types, values, flags);
+}
+
+static void emit_api(void)
+{
+	const unsigned char *const on = TRACE_EVENT_API_GET_CATEGORY_GROUP_ENABLED("test");
+	const unsigned char *const off = TRACE_EVENT_API_GET_CATEGORY_GROUP_ENABLED("off");
+	char copied[] = "api copied";
+	api_handle = api_add(TRACE_EVENT_PHASE_COMPLETE, "api span", 0, NONE);
+	TRACE_EVENT_API_UPDATE_TRACE_EVENT_DURATION(on, "api span", api_handle);
+	api_add(TRACE_EVENT_PHASE_INSTANT, "api instant", 0, PROCESS);
+	api_add(TRACE_EVENT_PHASE_COUNTER, "api counter", 0, NONE);
+	api_add(TRACE_EVENT_PHASE_INSTANT, copied, 0, TRACE_EVENT_FLAG_COPY | THREAD);
+	copied[0] = '?';
+	api_add(TRACE_EVENT_PHASE_NESTABLE_ASYNC_BEGIN, "api async", ID,
+		TRACE_EVENT_FLAG_HAS_ID | TRACE_EVENT_FLAG_HAS_LOCAL_ID);
+	TRACE_EVENT_API_ADD_TRACE_EVENT_WITH_TIMESTAMP(TRACE_EVENT_PHASE_INSTANT, on, "api then", 0,
+						       0, 0, 0, 0, 0, 0, THREAD, TIME);
+	TRACE_EVENT_API_ADD_TRACE_EVENT(TRACE_EVENT_PHASE_BEGIN, on, "api arrow", 0, 0, 4321, 0, 0,
+					0, 0, TRACE_EVENT_FLAG_FLOW_OUT);
+	TRACE_EVENT_API_ADD_METADATA_EVENT(on, "api fact", 0, 0, 0, 0, NONE);
+	api_handle_off = TRACE_EVENT_API_ADD_TRACE_EVENT(TRACE_EVENT_PHASE_INSTANT, off, "api off",
+							 0, 0, 0, 0, 0, 0, 0, THREAD);
+	TRACE_EVENT_API_UPDATE_TRACE_EVENT_DURATION(off, "api off", api_handle_off);
+}
+
+#ifndef KYMO_EMBEDDED
+static void expect_api_args(const struct seen *s)
+{
+	assert_non_null(s);
+	assert_string_equal(s->category, "test");
+	assert_int_equal(s->args_count, 4);
+	assert_string_equal(s->args[0].key, "number");
+	assert_int_equal(s->args[0].type, KYMO_TYPE_INT);
+	assert_int_equal(s->args[0].value.i, -7);
+	assert_int_equal(s->args[1].type, KYMO_TYPE_DOUBLE);
+	assert_true(s->args[1].value.d == 0.25);
+	assert_int_equal(s->args[2].type, KYMO_TYPE_BOOL);
+	assert_int_equal(s->args[2].value.u, 1);
+	assert_string_equal(s->args[3].key, "text");
+	assert_string_equal(s->args[3].string, "a string");
+}
+#endif
+
+static void events_can_be_put_together_when_they_happen(void **state)
+{
+	(void)state;
+	assert_int_equal(api_handle_off, 0);
+	assert_null(find(KYMO_KIND_INSTANT, "api off"));
+#ifdef KYMO_EMBEDDED /* only libkymo can */
+	assert_int_equal(api_handle, 0);
+#else
+	assert_int_not_equal(api_handle, 0);
+	expect_api_args(find(KYMO_KIND_BEGIN, "api span"));
+	assert_non_null(find(KYMO_KIND_END, "api span"));
+	expect_api_args(find(KYMO_KIND_INSTANT, "api instant"));
+	assert_true(find(KYMO_KIND_INSTANT, "api instant")->flags & KYMO_SITE_PROCESS);
+	expect_api_args(find(KYMO_KIND_COUNTER, "api counter"));
+	expect_api_args(find(KYMO_KIND_INSTANT, "api copied"));
+	expect_api_args(find(KYMO_KIND_ASYNC_BEGIN, "api async"));
+	assert_int_equal(find(KYMO_KIND_ASYNC_BEGIN, "api async")->id, ID);
+	assert_true(find(KYMO_KIND_ASYNC_BEGIN, "api async")->flags & KYMO_SITE_LOCAL_ID);
+	assert_non_null(find(KYMO_KIND_INSTANT, "api then"));
+	assert_true(labs((long)(find(KYMO_KIND_INSTANT, "api then")->monotonic_us - TIME)) <
+		    1000000);
+	assert_non_null(find(KYMO_KIND_BEGIN, "api arrow"));
+	assert_non_null(find(KYMO_KIND_METADATA, "api fact"));
+	assert_true(check_flow(KYMO_KIND_FLOW_BEGIN, 4321));
+#endif
+}
+
 static inline void emit_common(void)
 {
 	emit_families();
@@ -626,6 +716,7 @@ static inline void emit_common(void)
 	emit_names(0);
 	emit_names(1);
 	ask_what_is_on();
+	emit_api();
 }
 
 #define COMMON_TESTS                                                                               \
@@ -642,6 +733,7 @@ static inline void emit_common(void)
 		cmocka_unit_test(strings_are_copied_and_cut),                                      \
 		cmocka_unit_test(names_categories_and_keys_need_not_be_literals),                  \
 		cmocka_unit_test(categories_can_be_asked_whether_they_are_on),                     \
-		cmocka_unit_test(a_trace_is_new_once)
+		cmocka_unit_test(a_trace_is_new_once),                                             \
+		cmocka_unit_test(events_can_be_put_together_when_they_happen)
 
 #endif

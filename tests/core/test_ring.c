@@ -10,10 +10,13 @@
 #include <float.h>
 #include <kymo/kymo.h>
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -404,6 +407,48 @@ static void a_ring_of_an_odd_size_can_be_read(void **state)
 	assert_int_equal(in_child(odd_size), 0);
 }
 
+/* ---- a disk that is full ---- */
+
+/* A disk with room for the buffer's tables and for a ring of a part of the size, in mounts of the child's own. */
+static char disk[] = "/tmp/kymo-test-ring-XXXXXX";
+
+static void full_disk(void)
+{
+	if ((unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("kymo", disk, "tmpfs", 0, "size=256k") != 0)
+		_exit(77);
+	small_drum(256u << 10);
+	ky_limits.total_bytes = 2u << 20;
+	ky_limits.heap_bytes = 64u << 10;
+	ky_limits.rings_max = 16;
+	ky_limits.categories_max = 16;
+	ky_limits.dir = disk;
+	KYMO_INSTANT("a", "one");
+	const struct ky_drum *drum = ky_drum_peek();
+	CHECK(drum && drum->on_disk);
+	const struct ky_drum_header *h = drum->header;
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < h->rings_used; i++)
+		bytes += drum->rings[i].bytes;
+	CHECK(h->rings_used == 1 && bytes > 0 && bytes < 256u << 10);
+	CHECK(h->space_used == bytes);
+	CHECK(readback(NULL, NULL).events == 1);
+}
+
+static void space_that_no_ring_could_take_is_given_back(void **state)
+{
+	(void)state;
+	assert_non_null(mkdtemp(disk));
+	const int status = in_child(full_disk);
+	rmdir(disk);
+	if (status == 77) {
+		print_message("this user may not mount a small disk\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -417,6 +462,7 @@ int main(void)
 		cmocka_unit_test(the_counters_high_half_may_change_within_a_block),
 		cmocka_unit_test(a_ring_is_never_changed_for_a_smaller_one),
 		cmocka_unit_test(a_ring_of_an_odd_size_can_be_read),
+		cmocka_unit_test(space_that_no_ring_could_take_is_given_back),
 	};
 	return cmocka_run_group_tests_name("ring", tests, NULL, NULL);
 }

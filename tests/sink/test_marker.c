@@ -427,6 +427,54 @@ static void a_session_may_end_while_threads_write(void **state)
 	in_instance(stop_under_load);
 }
 
+/* Threads that have recorded before: their next event would not take the slow path by itself. */
+#define EARLIER 8
+
+static pthread_barrier_t gate;
+
+static void *record_before_and_after(void *argument)
+{
+	char name[32];
+	snprintf(name, sizeof(name), "thread %d", (int)(intptr_t)argument);
+	for (int i = 0; i < 3; i++)
+		KYMO_INSTANT("a", "before");
+	pthread_barrier_wait(&gate);
+	pthread_barrier_wait(&gate); /* the session has begun */
+	KYMO_INSTANT_DYN("a", name);
+	return NULL;
+}
+
+static void start_beside_threads(void)
+{
+	pthread_t threads[EARLIER];
+	struct kymo_session *none;
+	const struct kymo_options options = {.size = sizeof(options), .format = KYMO_FORMAT_NONE};
+	use_instance();
+	MUST(kymo_session_start(&none, &options) == 0);
+	MUST(pthread_barrier_init(&gate, NULL, EARLIER + 1) == 0);
+	for (intptr_t i = 0; i < EARLIER; i++)
+		MUST(pthread_create(&threads[i], NULL, record_before_and_after, (void *)i) == 0);
+	pthread_barrier_wait(&gate);
+	struct kymo_session *session = start(KYMO_FORMAT_MARKER);
+	pthread_barrier_wait(&gate);
+	for (int i = 0; i < EARLIER; i++)
+		pthread_join(threads[i], NULL);
+	MUST(kymo_session_stop(&session) == 0 && kymo_session_stop(&none) == 0);
+	read_instance();
+	MUST(lines_with("before") == 0);
+	for (int i = 0; i < EARLIER; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "thread %d", i);
+		MUST(lines_with(name) == 1);
+	}
+}
+
+static void each_thread_is_seen_from_its_first_event(void **state)
+{
+	(void)state;
+	in_instance(start_beside_threads);
+}
+
 static void switch_tracing(const char *value)
 {
 	const int fd = open_in_instance("tracing_on", O_WRONLY);
@@ -545,6 +593,7 @@ int main(void)
 		TEST(descriptors_to_keep_are_the_drum_and_the_marker),
 		TEST(a_child_goes_on_in_a_sandbox_with_what_was_opened_before),
 		TEST(a_session_may_end_while_threads_write),
+		TEST(each_thread_is_seen_from_its_first_event),
 		TEST(while_tracing_is_off_events_count_as_lost),
 		TEST(long_lines_deep_spans_and_cancelled_threads_do_no_harm),
 		TEST(a_marker_session_ends_after_its_duration),

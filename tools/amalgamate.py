@@ -442,6 +442,7 @@ def make_source(paths, root, strip):
         " * the sources of kymo: change those instead. Compile it as C and link with -pthread (and with\n"
         " * -ldl where libc does not have dlopen).\n */\n",
         "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n",
+        "#ifndef KYMO_TRACE_EVENT_MACROS\n#define KYMO_TRACE_EVENT_MACROS\n#endif\n",
         '#include "kymo.h"\n\n',
     ]
     parts = ["\n/* Only what kymo.h declares is seen from outside. */\n", PUSH % "hidden"]

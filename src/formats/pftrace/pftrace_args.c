@@ -233,8 +233,7 @@ static void read_annotation(const struct ky_pf_sequence *sequence, struct ky_pro
 	}
 }
 
-static void put_value(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-		      const struct ky_proto_field *value, uint32_t key)
+static void put_value(struct ky_pf *pf, const struct ky_proto_field *value, uint32_t key)
 {
 	struct ky_trace *trace = pf->trace;
 	switch (value->id) {
@@ -261,7 +260,7 @@ static void put_value(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 		break;
 	case KY_PF_DEBUG_ANNOTATION_STRING_VALUE_IID:
 		ky_arg_string(trace, key,
-			      ky_pf_text(sequence, KY_PF_ANNOTATION_VALUES, value->value));
+			      ky_pf_text(pf->sequence, KY_PF_ANNOTATION_VALUES, value->value));
 		break;
 	default:
 		ky_problem(trace, "debug_annotation_not_carried", KY_INFO, pf->at,
@@ -269,8 +268,7 @@ static void put_value(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 	}
 }
 
-static void annotation_below(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     const struct annotation *annotation, uint32_t depth);
+static void annotation_below(struct ky_pf *pf, const struct annotation *annotation, uint32_t depth);
 
 /* Append the annotation's own name to the key. */
 static void append_own_name(struct ky_pf *pf, const struct annotation *annotation)
@@ -284,8 +282,7 @@ static void append_own_name(struct ky_pf *pf, const struct annotation *annotatio
 				    DEBUG_PREFIX_BYTES);
 }
 
-static void annotation_children(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-				struct ky_proto_view message, uint32_t depth)
+static void annotation_children(struct ky_pf *pf, struct ky_proto_view message, uint32_t depth)
 {
 	struct annotation child;
 	const size_t used = pf->key.bytes;
@@ -295,21 +292,20 @@ static void annotation_children(struct ky_pf *pf, struct ky_pf_sequence *sequenc
 		     field.id != KY_PF_DEBUG_ANNOTATION_ARRAY_VALUES) ||
 		    field.wire != KY_PROTO_BYTES)
 			continue;
-		read_annotation(sequence, field.view, &child);
+		read_annotation(pf->sequence, field.view, &child);
 		if (field.id == KY_PF_DEBUG_ANNOTATION_DICT_ENTRIES) {
 			ky_buffer_add(&pf->key, ".", 1);
 			append_own_name(pf, &child);
 		} else {
 			append_index(&pf->key, index++);
 		}
-		annotation_below(pf, sequence, &child, depth + 1);
+		annotation_below(pf, &child, depth + 1);
 		pf->key.bytes = used;
 	}
 }
 
 /* Put the annotation's value, whose key is in pf->key. */
-static void annotation_below(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     const struct annotation *annotation, uint32_t depth)
+static void annotation_below(struct ky_pf *pf, const struct annotation *annotation, uint32_t depth)
 {
 	if (depth > NESTED_MAX) {
 		ky_problem(pf->trace, "debug_annotation_too_deep", KY_DATA_LOSS, pf->at,
@@ -317,21 +313,20 @@ static void annotation_below(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		return;
 	}
 	if (annotation->has_children)
-		annotation_children(pf, sequence, annotation->all, depth);
+		annotation_children(pf, annotation->all, depth);
 	if (!annotation->value.id)
 		return;
 	if (annotation->value.id == KY_PF_DEBUG_ANNOTATION_NESTED_VALUE)
 		nested_value(pf, annotation->value.view, depth + 1);
 	else if (annotation->value.id != KY_PF_DEBUG_ANNOTATION_LEGACY_JSON_VALUE ||
 		 !json_args(pf, annotation->value.view))
-		put_value(pf, sequence, &annotation->value, ky_pf_buffer_string(pf, &pf->key));
+		put_value(pf, &annotation->value, ky_pf_buffer_string(pf, &pf->key));
 }
 
-static void debug_annotation(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_proto_view message)
+static void debug_annotation(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct annotation annotation;
-	read_annotation(sequence, message, &annotation);
+	read_annotation(pf->sequence, message, &annotation);
 	if (!annotation.has_name && !annotation.key) {
 		ky_pf_event_error(pf, "a debug annotation has no name");
 		return;
@@ -340,23 +335,22 @@ static void debug_annotation(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	if (!annotation.has_name && !annotation.has_children && kind &&
 	    kind != KY_PF_DEBUG_ANNOTATION_NESTED_VALUE &&
 	    kind != KY_PF_DEBUG_ANNOTATION_LEGACY_JSON_VALUE) {
-		put_value(pf, sequence, &annotation.value, annotation.key);
+		put_value(pf, &annotation.value, annotation.key);
 		return;
 	}
 	pf->key.bytes = 0;
 	ky_buffer_add(&pf->key, DEBUG_PREFIX, DEBUG_PREFIX_BYTES);
 	append_own_name(pf, &annotation);
-	annotation_below(pf, sequence, &annotation, 0);
+	annotation_below(pf, &annotation, 0);
 }
 
-static uint32_t make_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  const struct ky_pf_event *event, int phase)
+static uint32_t make_args(struct ky_pf *pf, const struct ky_pf_event *event, int phase)
 {
 	ky_args_begin(pf->trace);
-	ky_pf_typed_put_args(pf, sequence, event);
+	ky_pf_typed_put_args(pf, event);
 	KY_PROTO_EACH(field, event->all)
 		if (field.id == KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS && field.wire == KY_PROTO_BYTES)
-			debug_annotation(pf, sequence, field.view);
+			debug_annotation(pf, field.view);
 	if (phase) {
 		const char text = (char)phase;
 		ky_arg_string(pf->trace, pf->words[KY_PF_W_PHASE], ky_string(pf->trace, &text, 1));
@@ -365,17 +359,16 @@ static uint32_t make_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 }
 
 /* The source location is often an event's only argument, and many events share it: one set. */
-uint32_t ky_pf_args_of_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     const struct ky_pf_event *event, int phase)
+uint32_t ky_pf_args_of_event(struct ky_pf *pf, const struct ky_pf_event *event, int phase)
 {
 	const bool others = (event->fields & KY_PF_HAS_ARGS) || phase;
 	if (!others && !(event->fields & KY_PF_HAS_LOCATION))
 		return 0;
 	struct ky_pf_location *location =
-		others ? NULL : ky_pf_sequence_location(pf, sequence, event->location_iid);
+		others ? NULL : ky_pf_sequence_location(pf, event->location_iid);
 	if (!location)
-		return make_args(pf, sequence, event, phase);
+		return make_args(pf, event, phase);
 	if (!location->args)
-		location->args = make_args(pf, sequence, event, 0);
+		location->args = make_args(pf, event, 0);
 	return location->args;
 }

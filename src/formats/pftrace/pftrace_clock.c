@@ -143,9 +143,9 @@ void ky_pf_clock_snapshot(struct ky_pf *pf, uint32_t sequence_id, struct ky_prot
 }
 
 /* Return the clock of a packet, mostly that of the sequence's last one; NULL when no snapshot has it. */
-static struct ky_pf_clock *clock_of_packet(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-					   uint32_t id)
+static struct ky_pf_clock *clock_of_packet(struct ky_pf *pf, uint32_t id)
 {
+	struct ky_pf_sequence *const sequence = pf->sequence;
 	if (sequence->clock_cached != KY_NONE && sequence->clock_cached_id == id)
 		return &pf->clocks[sequence->clock_cached];
 	const uint32_t *row =
@@ -178,18 +178,17 @@ static bool convert(struct ky_pf *pf, struct ky_pf_clock *clock, uint64_t key, i
 	return clock->converts;
 }
 
-bool ky_pf_clock_packet_time(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     const struct ky_pf_packet *packet, int64_t *ts)
+bool ky_pf_clock_packet_time(struct ky_pf *pf, const struct ky_pf_packet *packet, int64_t *ts)
 {
 	if (!packet->has_timestamp) {
 		*ts = pf->latest_ns;
 		return true;
 	}
-	const bool named = packet->clock_id || sequence->clock_id;
-	uint32_t id = packet->clock_id ? packet->clock_id : sequence->clock_id;
+	const bool named = packet->clock_id || pf->sequence->clock_id;
+	uint32_t id = packet->clock_id ? packet->clock_id : pf->sequence->clock_id;
 	if (!named)
 		id = DEFAULT_CLOCK;
-	struct ky_pf_clock *clock = clock_of_packet(pf, sequence, id);
+	struct ky_pf_clock *clock = clock_of_packet(pf, id);
 	int64_t ns = (int64_t)packet->timestamp;
 	if (clock && clock->unit_ns != 1)
 		ns = scaled(packet->timestamp, clock->unit_ns);

@@ -131,8 +131,7 @@ static void append_category(struct ky_pf *pf, const char *text, size_t bytes)
 }
 
 /* Join several categories, interned ones first. */
-static uint32_t join_categories(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-				const struct ky_pf_event *event)
+static uint32_t join_categories(struct ky_pf *pf, const struct ky_pf_event *event)
 {
 	struct ky_proto_field field;
 	pf->text.bytes = 0;
@@ -140,7 +139,7 @@ static uint32_t join_categories(struct ky_pf *pf, const struct ky_pf_sequence *s
 		struct ky_proto_items items = ky_proto_items(&field, false);
 		uint64_t iid;
 		while (field.id == KY_PF_TRACK_EVENT_CATEGORY_IIDS && ky_proto_item(&items, &iid)) {
-			const uint32_t text = ky_pf_text(sequence, KY_PF_CATEGORIES, iid);
+			const uint32_t text = ky_pf_text(pf->sequence, KY_PF_CATEGORIES, iid);
 			if (text)
 				append_category(pf, ky_text_of(pf->trace, text),
 						ky_strings_bytes(&pf->trace->strings, text));
@@ -152,17 +151,16 @@ static uint32_t join_categories(struct ky_pf *pf, const struct ky_pf_sequence *s
 	return pf->text.bytes ? ky_pf_buffer_string(pf, &pf->text) : 0;
 }
 
-static uint32_t category_of(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			    const struct ky_pf_event *event)
+static uint32_t category_of(struct ky_pf *pf, const struct ky_pf_event *event)
 {
 	char unknown[40];
 	if (event->categories == 0)
 		return 0;
 	if (event->categories > 1)
-		return join_categories(pf, sequence, event);
+		return join_categories(pf, event);
 	if (event->category_text.data)
 		return ky_pf_string(pf, event->category_text);
-	const uint32_t category = ky_pf_text(sequence, KY_PF_CATEGORIES, event->category_iid);
+	const uint32_t category = ky_pf_text(pf->sequence, KY_PF_CATEGORIES, event->category_iid);
 	if (category)
 		return category;
 	snprintf(unknown, sizeof(unknown), "unknown(%llu)",
@@ -170,12 +168,12 @@ static uint32_t category_of(struct ky_pf *pf, const struct ky_pf_sequence *seque
 	return ky_string_z(pf->trace, unknown);
 }
 
-static uint32_t name_of(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			const struct ky_pf_event *event, const struct ky_pf_legacy *legacy)
+static uint32_t name_of(struct ky_pf *pf, const struct ky_pf_event *event,
+			const struct ky_pf_legacy *legacy)
 {
 	const uint64_t iid = event->name_iid ? event->name_iid : legacy ? legacy->name_iid : 0;
 	if (iid)
-		return ky_pf_text(sequence, KY_PF_NAMES, iid);
+		return ky_pf_text(pf->sequence, KY_PF_NAMES, iid);
 	return event->fields & KY_PF_HAS_NAME ? ky_pf_string(pf, event->name_text) : 0;
 }
 
@@ -190,13 +188,12 @@ static int64_t plus_us(int64_t ns, int64_t us)
 }
 
 /* Set the event's time; false when it has none that converts. */
-static bool time_of(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		    const struct ky_pf_packet *packet, struct ky_pf_event *event)
+static bool time_of(struct ky_pf *pf, const struct ky_pf_packet *packet, struct ky_pf_event *event)
 {
 	if (event->fields & (KY_PF_HAS_TIME_DELTA | KY_PF_HAS_TIME)) {
 		int64_t ns = plus_us(0, event->time_us);
 		if (event->fields & KY_PF_HAS_TIME_DELTA) {
-			if (!sequence->times_valid) {
+			if (!pf->sequence->times_valid) {
 				ky_problem(
 					pf->trace,
 					"track_event_skipped_timestamp_delta_without_valid_state",
@@ -204,8 +201,8 @@ static bool time_of(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 					"a time difference before any thread descriptor");
 				return false;
 			}
-			ns = plus_us(sequence->time_ns, event->time_delta_us);
-			sequence->time_ns = ns;
+			ns = plus_us(pf->sequence->time_ns, event->time_delta_us);
+			pf->sequence->time_ns = ns;
 		}
 		event->ts = ns < 0 ? ns : ky_pf_clock_time(pf, KY_CLOCK_MONOTONIC, ns);
 		if (ns >= 0 && event->ts > pf->latest_ns)
@@ -214,7 +211,7 @@ static bool time_of(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		ky_problem(pf->trace, "track_event_missing_timestamp", KY_ERROR, pf->at,
 			   "a track event has no timestamp");
 		return false;
-	} else if (!ky_pf_clock_packet_time(pf, sequence, packet, &event->ts)) {
+	} else if (!ky_pf_clock_packet_time(pf, packet, &event->ts)) {
 		return false;
 	}
 	if (event->ts >= 0)
@@ -225,9 +222,9 @@ static bool time_of(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 }
 
 /* Put legacy thread times and instruction counts as counters; false when they are unknown. */
-static bool thread_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			    const struct ky_pf_event *event)
+static bool thread_counters(struct ky_pf *pf, const struct ky_pf_event *event)
 {
+	struct ky_pf_sequence *const sequence = pf->sequence;
 	struct ky_trace *trace = pf->trace;
 	const uint32_t fields = event->fields;
 	const uint32_t deltas = KY_PF_HAS_THREAD_TIME_DELTA | KY_PF_HAS_INSTRUCTIONS_DELTA;
@@ -275,8 +272,7 @@ struct extra {
 };
 
 /* Scale a counter's value to its unit, and sum it when the file has differences. */
-static bool counter_value(struct ky_pf *pf, struct ky_pf_sequence *sequence, uint64_t uuid,
-			  double *value)
+static bool counter_value(struct ky_pf *pf, uint64_t uuid, double *value)
 {
 	const uint32_t row = ky_pf_track_row(pf, uuid);
 	if (row == KY_NONE || !pf->tracks[row].counter)
@@ -287,7 +283,7 @@ static bool counter_value(struct ky_pf *pf, struct ky_pf_sequence *sequence, uin
 		return true;
 	bool made;
 	uint32_t *sum =
-		KY_PF_GROW(pf, values) ? ky_u64_map_add(&sequence->values, uuid, &made) : NULL;
+		KY_PF_GROW(pf, values) ? ky_u64_map_add(&pf->sequence->values, uuid, &made) : NULL;
 	if (!sum)
 		return false;
 	if (made) {
@@ -331,7 +327,7 @@ static bool extra_error(struct ky_pf *pf, const char *name)
 }
 
 /* Scale and sum the values; false leaves the whole event out, as Perfetto does. */
-static bool check_extra(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct extra_kind *extra,
+static bool check_extra(struct ky_pf *pf, struct extra_kind *extra,
 			const struct ky_pf_uuids *defaults, uint32_t room)
 {
 	if (!extra->values_count)
@@ -350,7 +346,7 @@ static bool check_extra(struct ky_pf *pf, struct ky_pf_sequence *sequence, struc
 			return extra_error(pf, "track_event_extra_counter_exceeds_max");
 		if (!extra->uuids[i])
 			return extra_error(pf, "track_event_extra_counter_track_uuid_mismatch");
-		if (!counter_value(pf, sequence, extra->uuids[i], &extra->values[i]))
+		if (!counter_value(pf, extra->uuids[i], &extra->values[i]))
 			return extra_error(pf, "track_event_extra_counter_invalid_track");
 	}
 	return true;
@@ -367,13 +363,12 @@ static void put_extra(struct ky_pf *pf, const struct ky_pf_event *event,
 	}
 }
 
-static bool own_value(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		      const struct ky_pf_event *event, double *value)
+static bool own_value(struct ky_pf *pf, const struct ky_pf_event *event, double *value)
 {
 	const bool own = event->fields & KY_PF_HAS_TRACK;
 	*value = event->fields & KY_PF_HAS_COUNTER ? (double)(int64_t)event->counter_value
 						   : ky_proto_as_double(event->counter_value);
-	if (!own && !sequence->has_track_uuid) {
+	if (!own && !pf->sequence->has_track_uuid) {
 		ky_problem(pf->trace, "track_event_counter_missing_track_uuid", KY_ERROR, pf->at,
 			   "a counter without a track");
 		return false;
@@ -383,20 +378,19 @@ static bool own_value(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			   "a counter without a value");
 		return false;
 	}
-	if (counter_value(pf, sequence, own ? event->track_uuid : sequence->track_uuid, value))
+	if (counter_value(pf, own ? event->track_uuid : pf->sequence->track_uuid, value))
 		return true;
 	ky_problem(pf->trace, "track_event_counter_invalid_track_uuid", KY_ERROR, pf->at,
 		   "a counter on a track that is not a counter track");
 	return false;
 }
 
-static bool extra_values(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			 const struct ky_pf_event *event, struct extra *extra)
+static bool extra_values(struct ky_pf *pf, const struct ky_pf_event *event, struct extra *extra)
 {
 	read_extra(event, false, &extra->ints);
 	read_extra(event, true, &extra->reals);
-	return check_extra(pf, sequence, &extra->ints, &sequence->extra_counters, EXTRA_MAX) &&
-	       check_extra(pf, sequence, &extra->reals, &sequence->extra_real_counters,
+	return check_extra(pf, &extra->ints, &pf->sequence->extra_counters, EXTRA_MAX) &&
+	       check_extra(pf, &extra->reals, &pf->sequence->extra_real_counters,
 			   EXTRA_MAX - extra->ints.values_count);
 }
 
@@ -425,16 +419,14 @@ void ky_pf_event_flows(struct ky_pf *pf, const struct ky_pf_event *event, uint32
 
 /* ---- events by type ---- */
 
-static void put_counter(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			const struct ky_pf_event *event, double value)
+static void put_counter(struct ky_pf *pf, const struct ky_pf_event *event, double value)
 {
 	ky_put_counter_args(pf->trace, event->ts, ky_pf_event_track(pf, event), value,
-			    ky_pf_args_of_event(pf, sequence, event, 0));
+			    ky_pf_args_of_event(pf, event, 0));
 }
 
 /* A state lasts until the next one; a nameless one means no state. */
-static void put_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		      const struct ky_pf_event *event)
+static void put_state(struct ky_pf *pf, const struct ky_pf_event *event)
 {
 	if (!event->track || !event->track->state) {
 		ky_pf_event_error(pf, "a state on a track that is not a state track");
@@ -446,15 +438,14 @@ static void put_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	event->track->state_open = event->name != 0;
 	if (event->name)
 		ky_put_begin(pf->trace, event->ts, track, event->category, event->name,
-			     ky_pf_args_of_event(pf, sequence, event, 0));
+			     ky_pf_args_of_event(pf, event, 0));
 }
 
-static void put_slice(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		      const struct ky_pf_event *event)
+static void put_slice(struct ky_pf *pf, const struct ky_pf_event *event)
 {
 	struct ky_trace *trace = pf->trace;
 	const uint32_t track = ky_pf_event_track(pf, event);
-	const uint32_t args = ky_pf_args_of_event(pf, sequence, event, 0);
+	const uint32_t args = ky_pf_args_of_event(pf, event, 0);
 	switch (event->type) {
 	case KY_PF_TYPE_SLICE_BEGIN:
 		ky_put_begin(trace, event->ts, track, event->category, event->name, args);
@@ -489,9 +480,9 @@ uint32_t ky_pf_event_track(struct ky_pf *pf, const struct ky_pf_event *event)
 	return ky_track_of_thread(pf->trace, event->thread);
 }
 
-static bool find_track(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_pf_event *event,
-		       uint64_t uuid)
+static bool find_track(struct ky_pf *pf, struct ky_pf_event *event, uint64_t uuid)
 {
+	struct ky_pf_sequence *const sequence = pf->sequence;
 	if (sequence->track_cached != KY_NONE && sequence->track_cached_uuid == uuid) {
 		event->track = &pf->tracks[sequence->track_cached];
 	} else {
@@ -509,16 +500,16 @@ static bool find_track(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct
 }
 
 /* Legacy events belong to the thread that their sequence described, or that they name. */
-static bool find_legacy_thread(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			       struct ky_pf_event *event, const struct ky_pf_legacy *legacy)
+static bool find_legacy_thread(struct ky_pf *pf, struct ky_pf_event *event,
+			       const struct ky_pf_legacy *legacy)
 {
-	int64_t pid = sequence->pid, tid = sequence->tid;
+	int64_t pid = pf->sequence->pid, tid = pf->sequence->tid;
 	if (legacy && legacy->has_pid) {
 		pid = legacy->pid;
 		tid = ky_pf_track_synthetic_tid(pid, -1);
 	}
 	if (legacy && legacy->has_tid) {
-		const bool synthetic = sequence->tid > UINT32_MAX;
+		const bool synthetic = pf->sequence->tid > UINT32_MAX;
 		tid = synthetic ? ky_pf_track_synthetic_tid(pid, legacy->tid)
 				: (uint32_t)legacy->tid;
 	}
@@ -532,41 +523,41 @@ static bool find_legacy_thread(struct ky_pf *pf, const struct ky_pf_sequence *se
 	return true;
 }
 
-static bool find_owner(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_pf_event *event,
+static bool find_owner(struct ky_pf *pf, struct ky_pf_event *event,
 		       const struct ky_pf_legacy *legacy)
 {
 	const bool own = event->fields & KY_PF_HAS_TRACK;
-	const uint64_t uuid = own ? event->track_uuid : sequence->track_uuid;
+	const uint64_t uuid = own ? event->track_uuid : pf->sequence->track_uuid;
 	event->thread = event->process = KY_NONE;
 	if (uuid)
-		return find_track(pf, sequence, event, uuid);
-	bool of_thread = (!own || !(event->fields & KY_PF_HAS_TYPE)) && sequence->has_thread;
+		return find_track(pf, event, uuid);
+	bool of_thread = (!own || !(event->fields & KY_PF_HAS_TYPE)) && pf->sequence->has_thread;
 	if (legacy)
-		of_thread |= legacy->has_pid || (legacy->has_tid && sequence->has_thread);
+		of_thread |= legacy->has_pid || (legacy->has_tid && pf->sequence->has_thread);
 	if (of_thread)
-		return find_legacy_thread(pf, sequence, event, legacy);
-	return find_track(pf, sequence, event, 0);
+		return find_legacy_thread(pf, event, legacy);
+	return find_track(pf, event, 0);
 }
 
 /* ---- all together ---- */
 
-static void put_event(struct ky_pf *pf, struct ky_pf_sequence *sequence, struct ky_pf_event *event,
+static void put_event(struct ky_pf *pf, struct ky_pf_event *event,
 		      const struct ky_pf_legacy *legacy, double value)
 {
-	event->category = category_of(pf, sequence, event);
-	event->name = name_of(pf, sequence, event, legacy);
+	event->category = category_of(pf, event);
+	event->name = name_of(pf, event, legacy);
 	if (event->type == KY_PF_TYPE_COUNTER)
-		put_counter(pf, sequence, event, value);
+		put_counter(pf, event, value);
 	else if (event->type == KY_PF_TYPE_STATE)
-		put_state(pf, sequence, event);
+		put_state(pf, event);
 	else if (legacy && legacy->has_phase)
-		ky_pf_legacy_event(pf, sequence, event, legacy);
+		ky_pf_legacy_event(pf, event, legacy);
 	else
-		put_slice(pf, sequence, event);
+		put_slice(pf, event);
 }
 
-void ky_pf_event_read(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		      const struct ky_pf_packet *packet, struct ky_proto_view message)
+void ky_pf_event_read(struct ky_pf *pf, const struct ky_pf_packet *packet,
+		      struct ky_proto_view message)
 {
 	struct ky_pf_event event = {.all = message};
 	struct ky_pf_legacy legacy;
@@ -576,23 +567,22 @@ void ky_pf_event_read(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	const bool is_legacy = event.fields & KY_PF_HAS_LEGACY;
 	if (is_legacy)
 		ky_pf_legacy_parse(&legacy, event.legacy);
-	if (!time_of(pf, sequence, packet, &event))
+	if (!time_of(pf, packet, &event))
 		return;
-	if (event.type == KY_PF_TYPE_COUNTER && !own_value(pf, sequence, &event, &value))
+	if (event.type == KY_PF_TYPE_COUNTER && !own_value(pf, &event, &value))
 		return;
 	const bool has_extra = event.fields & KY_PF_HAS_EXTRA;
-	if (has_extra && !extra_values(pf, sequence, &event, &extra))
+	if (has_extra && !extra_values(pf, &event, &extra))
 		return;
 	if (!event.type && !(is_legacy && legacy.has_phase)) {
 		ky_pf_event_error(pf, "a track event without type or phase");
 		return;
 	}
-	if (!find_owner(pf, sequence, &event, is_legacy ? &legacy : NULL) ||
-	    !thread_counters(pf, sequence, &event))
+	if (!find_owner(pf, &event, is_legacy ? &legacy : NULL) || !thread_counters(pf, &event))
 		return;
 	if (has_extra) {
 		put_extra(pf, &event, &extra.ints);
 		put_extra(pf, &event, &extra.reals);
 	}
-	put_event(pf, sequence, &event, is_legacy ? &legacy : NULL, value);
+	put_event(pf, &event, is_legacy ? &legacy : NULL, value);
 }

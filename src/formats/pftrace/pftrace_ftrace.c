@@ -244,10 +244,9 @@ static void dispatch(struct ky_pf *pf, struct ky_pf_ftrace *event)
 
 /* ---- events ---- */
 
-static void read_event(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-		       const struct bundle *bundle, struct ky_proto_view message)
+static void read_event(struct ky_pf *pf, const struct bundle *bundle, struct ky_proto_view message)
 {
-	struct ky_pf_ftrace event = {.sequence = sequence, .cpu = bundle->cpu, .tid = -1};
+	struct ky_pf_ftrace event = {.sequence = pf->sequence, .cpu = bundle->cpu, .tid = -1};
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	uint64_t ns = 0;
@@ -451,8 +450,7 @@ static void compact_events(struct ky_pf *pf, const struct bundle *bundle,
 
 /* ---- the bundle ---- */
 
-void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			 struct ky_proto_view message)
+void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct bundle bundle;
 	struct ky_proto_in in = ky_proto_open(message);
@@ -466,7 +464,7 @@ void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			    KY_LOSS_FTRACE_OVERRUN);
 	while (ky_proto_next(&in, &field)) {
 		if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_EVENT && field.wire == KY_PROTO_BYTES)
-			read_event(pf, sequence, &bundle, field.view);
+			read_event(pf, &bundle, field.view);
 		else if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_COMPACT_SCHED &&
 			 field.wire == KY_PROTO_BYTES)
 			compact_events(pf, &bundle, field.view);

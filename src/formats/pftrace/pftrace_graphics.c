@@ -411,13 +411,13 @@ void ky_pf_graphics_describe_counters(struct ky_pf *pf, struct ky_proto_view mes
 					  : 0);
 }
 
-void ky_pf_graphics_intern_counters(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-				    struct ky_proto_view message)
+void ky_pf_graphics_intern_counters(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct ky_pf_parts parts;
 	ky_pf_ftrace_take_apart(message, &parts);
 	describe_counters(
-		pf, interned_key(sequence, parts.values[KY_PF_INTERNED_GPU_COUNTER_DESCRIPTOR_IID]),
+		pf,
+		interned_key(pf->sequence, parts.values[KY_PF_INTERNED_GPU_COUNTER_DESCRIPTOR_IID]),
 		parts.texts[KY_PF_INTERNED_GPU_COUNTER_DESCRIPTOR_COUNTER_DESCRIPTOR],
 		parts.values[KY_PF_INTERNED_GPU_COUNTER_DESCRIPTOR_GPU_ID]);
 }
@@ -448,15 +448,14 @@ static void put_gpu_counter(struct ky_pf *pf, int64_t ts, uint64_t whose,
 		ky_put_counter_since(pf->trace, ts, track, value);
 }
 
-void ky_pf_graphics_put_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-				 struct ky_proto_view message)
+void ky_pf_graphics_put_counters(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	struct ky_pf_parts parts;
 	const uint64_t whose =
 		ky_proto_find(message, KY_PF_GPU_COUNTER_EVENT_COUNTER_DESCRIPTOR_IID, &field)
-			? interned_key(sequence, field.value)
+			? interned_key(pf->sequence, field.value)
 			: 0;
 	while (ky_pf_ftrace_next_parts(&in, KY_PF_GPU_COUNTER_EVENT_COUNTERS, &parts))
 		put_gpu_counter(pf, ts, whose, &parts);

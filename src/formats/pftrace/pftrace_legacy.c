@@ -214,9 +214,8 @@ static void metadata_event(struct ky_pf *pf, const struct ky_pf_event *event)
 				KY_NAME_KERNEL);
 }
 
-static void complete_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			   const struct ky_pf_event *event, const struct ky_pf_legacy *legacy,
-			   uint32_t track)
+static void complete_event(struct ky_pf *pf, const struct ky_pf_event *event,
+			   const struct ky_pf_legacy *legacy, uint32_t track)
 {
 	int64_t ns;
 	if (legacy->duration_us < 0 || __builtin_mul_overflow(legacy->duration_us, 1000, &ns)) {
@@ -224,17 +223,16 @@ static void complete_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		return;
 	}
 	ky_put_complete(pf->trace, event->ts, ns, track, event->category, event->name,
-			ky_pf_args_of_event(pf, sequence, event, 0));
+			ky_pf_args_of_event(pf, event, 0));
 	put_flow(pf, event, legacy, track, KY_BIND_LAST);
 }
 
-static void slice_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			const struct ky_pf_event *event, const struct ky_pf_legacy *legacy,
-			uint32_t track)
+static void slice_event(struct ky_pf *pf, const struct ky_pf_event *event,
+			const struct ky_pf_legacy *legacy, uint32_t track)
 {
 	const int phase = legacy->phase;
 	const bool kept = phase == 'S' || phase == 'T' || phase == 'p' || phase == 'R';
-	const uint32_t args = ky_pf_args_of_event(pf, sequence, event, kept ? phase : 0);
+	const uint32_t args = ky_pf_args_of_event(pf, event, kept ? phase : 0);
 	switch (phase) {
 	case 'B':
 	case 'b':
@@ -255,8 +253,8 @@ static void slice_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	}
 }
 
-void ky_pf_legacy_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			const struct ky_pf_event *event, const struct ky_pf_legacy *legacy)
+void ky_pf_legacy_event(struct ky_pf *pf, const struct ky_pf_event *event,
+			const struct ky_pf_legacy *legacy)
 {
 	if (legacy->phase == 'M') {
 		metadata_event(pf, event);
@@ -275,7 +273,7 @@ void ky_pf_legacy_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	if (strchr("stf", legacy->phase))
 		flow_event(pf, event, legacy, track);
 	else if (legacy->phase == 'X')
-		complete_event(pf, sequence, event, legacy, track);
+		complete_event(pf, event, legacy, track);
 	else
-		slice_event(pf, sequence, event, legacy, track);
+		slice_event(pf, event, legacy, track);
 }

@@ -97,28 +97,23 @@ static void change_machine(struct ky_pf *pf, uint32_t id)
 
 /* ---- payloads ---- */
 
-static void thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			      struct ky_proto_view descriptor)
+static void thread_descriptor(struct ky_pf *pf, struct ky_proto_view descriptor)
 {
-	if (sequence->valid)
-		ky_pf_process_thread_descriptor(pf, sequence, descriptor, false);
+	if (pf->sequence->valid)
+		ky_pf_process_thread_descriptor(pf, descriptor, false);
 }
 
 /* How a payload is read, by what it needs beside itself. */
 struct payload {
 	void (*first_pass)(struct ky_pf *pf, struct ky_proto_view message);
 	void (*plain)(struct ky_pf *pf, struct ky_proto_view message);
-	void (*sequenced)(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  struct ky_proto_view message);
 	void (*timed)(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
-	void (*sequenced_timed)(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-				struct ky_proto_view message);
 };
 
 /* By field of TracePacket. Track events, clock snapshots and service events are read elsewhere. */
 static const struct payload payloads[] = {
 	[KY_PF_TRACE_PACKET_FTRACE_EVENTS] = {.first_pass = ky_pf_ftrace_range,
-					      .sequenced = ky_pf_ftrace_bundle},
+					      .plain = ky_pf_ftrace_bundle},
 	[KY_PF_TRACE_PACKET_PROCESS_TREE] = {.plain = ky_pf_process_tree},
 	[KY_PF_TRACE_PACKET_SYS_STATS] = {.timed = ky_pf_stats_put},
 	[KY_PF_TRACE_PACKET_PROCESS_STATS] = {.timed = ky_pf_process_stats},
@@ -128,15 +123,15 @@ static const struct payload payloads[] = {
 	[KY_PF_TRACE_PACKET_POWER_RAILS] = {.first_pass = ky_pf_power_describe_rails,
 					    .timed = ky_pf_power_rails},
 	[KY_PF_TRACE_PACKET_PROCESS_DESCRIPTOR] = {.plain = ky_pf_process_descriptor},
-	[KY_PF_TRACE_PACKET_THREAD_DESCRIPTOR] = {.sequenced = thread_descriptor},
+	[KY_PF_TRACE_PACKET_THREAD_DESCRIPTOR] = {.plain = thread_descriptor},
 	[KY_PF_TRACE_PACKET_SYSTEM_INFO] = {.first_pass = ky_pf_metadata_system},
 	[KY_PF_TRACE_PACKET_TRIGGER] = {.timed = ky_pf_metadata_trigger},
 	[KY_PF_TRACE_PACKET_GPU_COUNTER_EVENT] = {.first_pass = ky_pf_graphics_describe_counters,
-						  .sequenced_timed = ky_pf_graphics_put_counters},
-	[KY_PF_TRACE_PACKET_STREAMING_PROFILE_PACKET] = {.sequenced = ky_pf_sample_streaming},
+						  .timed = ky_pf_graphics_put_counters},
+	[KY_PF_TRACE_PACKET_STREAMING_PROFILE_PACKET] = {.plain = ky_pf_sample_streaming},
 	[KY_PF_TRACE_PACKET_TRACK_DESCRIPTOR] = {.first_pass = ky_pf_track_describe,
-						 .sequenced = ky_pf_process_name_described},
-	[KY_PF_TRACE_PACKET_PERF_SAMPLE] = {.sequenced_timed = ky_pf_sample_perf},
+						 .plain = ky_pf_process_name_described},
+	[KY_PF_TRACE_PACKET_PERF_SAMPLE] = {.timed = ky_pf_sample_perf},
 	[KY_PF_TRACE_PACKET_ANDROID_ENERGY_ESTIMATION_BREAKDOWN] =
 		{.first_pass = ky_pf_power_describe_energy, .timed = ky_pf_power_energy},
 	[KY_PF_TRACE_PACKET_TRACE_UUID] = {.plain = ky_pf_metadata_uuid},
@@ -149,7 +144,7 @@ static const struct payload payloads[] = {
 	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_TASK_RENAME_EVENT] = {.timed = ky_pf_kernel_rename},
 	[KY_PF_TRACE_PACKET_GENERIC_KERNEL_PROCESS_TREE] = {.plain = ky_pf_kernel_process_tree},
 	[KY_PF_TRACE_PACKET_GENERIC_GPU_FREQUENCY_EVENT] = {.timed = ky_pf_kernel_gpu_frequency},
-	[KY_PF_TRACE_PACKET_STACK_SAMPLE] = {.sequenced_timed = ky_pf_sample_stack},
+	[KY_PF_TRACE_PACKET_STACK_SAMPLE] = {.timed = ky_pf_sample_stack},
 };
 
 static const struct payload *payload_of(uint32_t field)
@@ -244,9 +239,9 @@ static void no_sequence(struct ky_pf *pf, const char *name)
 }
 
 /* Return false when the packet must be left out. */
-static bool update_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			 const struct ky_pf_packet *packet)
+static bool update_state(struct ky_pf *pf, const struct ky_pf_packet *packet)
 {
+	struct ky_pf_sequence *const sequence = pf->sequence;
 	const bool first = !sequence->seen;
 	sequence->seen = true;
 	if (packet->cleared) {
@@ -265,7 +260,7 @@ static bool update_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			    KY_NONE, KY_NONE, 0, KY_LOSS_SEQUENCE);
 	if (packet->defaults.data) {
 		if (packet->has_sequence)
-			ky_pf_sequence_defaults(pf, sequence, packet->defaults);
+			ky_pf_sequence_defaults(pf, packet->defaults);
 		else
 			no_sequence(pf, "trace_packet_defaults_missing_sequence_id");
 	}
@@ -273,7 +268,7 @@ static bool update_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		if (!packet->has_sequence)
 			no_sequence(pf, "interned_data_missing_sequence_id");
 		else if (sequence->valid)
-			ky_pf_sequence_intern(pf, sequence, packet->interned);
+			ky_pf_sequence_intern(pf, packet->interned);
 		else
 			ky_problem(pf->trace, "interned_data_skipped_incremental_state_invalid",
 				   KY_DATA_LOSS, pf->at, "interned data after packets were lost");
@@ -286,19 +281,15 @@ static bool update_state(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	return true;
 }
 
-static void take_payload(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			 const struct ky_pf_packet *packet, const struct ky_proto_field *field)
+static void take_payload(struct ky_pf *pf, const struct ky_pf_packet *packet,
+			 const struct ky_proto_field *field)
 {
 	const struct payload *payload = payload_of(field->id);
 	int64_t ts;
 	if (payload->plain)
 		payload->plain(pf, field->view);
-	else if (payload->sequenced)
-		payload->sequenced(pf, sequence, field->view);
-	else if (payload->timed && ky_pf_clock_packet_time(pf, sequence, packet, &ts))
+	else if (payload->timed && ky_pf_clock_packet_time(pf, packet, &ts))
 		payload->timed(pf, ts, field->view);
-	else if (payload->sequenced_timed && ky_pf_clock_packet_time(pf, sequence, packet, &ts))
-		payload->sequenced_timed(pf, sequence, ts, field->view);
 }
 
 void ky_pf_payload_second_pass(struct ky_pf *pf, struct ky_proto_view message)
@@ -311,15 +302,15 @@ void ky_pf_payload_second_pass(struct ky_pf *pf, struct ky_proto_view message)
 		return;
 	if (packet.payload.id == KY_PF_TRACE_PACKET_CLOCK_SNAPSHOT)
 		ky_pf_clock_snapshot(pf, packet.sequence_id, packet.payload.view);
-	if (!update_state(pf, sequence, &packet))
+	if (!update_state(pf, &packet))
 		return;
 	const struct ky_proto_field *payload = &packet.payload;
 	if (payload->id == KY_PF_TRACE_PACKET_TRACK_EVENT) {
 		if (packet.has_sequence)
-			ky_pf_event_read(pf, sequence, &packet, payload->view);
+			ky_pf_event_read(pf, &packet, payload->view);
 		else
 			no_sequence(pf, "track_event_missing_sequence_id");
 	} else {
-		take_payload(pf, sequence, &packet, payload);
+		take_payload(pf, &packet, payload);
 	}
 }

@@ -80,9 +80,10 @@ static int64_t us_to_ns(int64_t us)
 	return __builtin_mul_overflow(us, 1000, &ns) ? (us < 0 ? INT64_MIN : INT64_MAX) : ns;
 }
 
-void ky_pf_process_thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-				     struct ky_proto_view descriptor, bool sandboxed)
+void ky_pf_process_thread_descriptor(struct ky_pf *pf, struct ky_proto_view descriptor,
+				     bool sandboxed)
 {
+	struct ky_pf_sequence *const sequence = pf->sequence;
 	struct thread_names thread;
 	read_thread(pf, descriptor, &thread);
 	if (sandboxed)
@@ -117,8 +118,7 @@ static void chrome_process(struct ky_pf *pf, uint32_t process, struct ky_proto_v
 		name_process(pf, process, ky_string_z(pf->trace, chrome_process_name(field.value)));
 }
 
-void ky_pf_process_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-				  struct ky_proto_view descriptor)
+void ky_pf_process_name_described(struct ky_pf *pf, struct ky_proto_view descriptor)
 {
 	struct ky_proto_field uuid, field, chrome;
 	if (!ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_UUID, &uuid))
@@ -128,7 +128,7 @@ void ky_pf_process_name_described(struct ky_pf *pf, struct ky_pf_sequence *seque
 		return;
 	}
 	if (ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_THREAD, &field)) {
-		ky_pf_process_thread_descriptor(pf, sequence, field.view, sandboxed(descriptor));
+		ky_pf_process_thread_descriptor(pf, field.view, sandboxed(descriptor));
 	} else if (ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_PROCESS, &field)) {
 		const uint32_t process = process_descriptor(pf, field.view);
 		if (ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_CHROME_PROCESS, &chrome))

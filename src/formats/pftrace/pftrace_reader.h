@@ -219,7 +219,7 @@ struct ky_pf {
 	struct ky_u64_map sequence_of; /* machine and id */
 	struct ky_pf_sequence **sequences;
 	uint32_t sequences_count, sequences_room;
-	struct ky_pf_sequence *sequence_last;
+	struct ky_pf_sequence *sequence; /* of the packet that is read */
 
 	struct ky_u64_map machine_of; /* by id: row + 1 */
 	uint32_t machines;
@@ -348,12 +348,10 @@ void ky_pf_payload_second_pass(struct ky_pf *pf, struct ky_proto_view packet);
 struct ky_pf_sequence *ky_pf_sequence_get(struct ky_pf *pf, uint32_t id);
 void ky_pf_sequence_clear(struct ky_pf_sequence *sequence);
 void ky_pf_sequence_lost(struct ky_pf_sequence *sequence);
-void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_proto_view defaults);
+void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_proto_view defaults);
 void ky_pf_sequence_free(struct ky_pf_sequence *sequence);
 /* InternedData. */
-void ky_pf_sequence_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			   struct ky_proto_view interned);
+void ky_pf_sequence_intern(struct ky_pf *pf, struct ky_proto_view interned);
 /* Return the string of an interned text, or 0. */
 static inline uint32_t ky_pf_text(const struct ky_pf_sequence *sequence, enum ky_pf_texts of,
 				  uint64_t iid)
@@ -368,8 +366,7 @@ static inline const uint32_t *ky_pf_message(const struct ky_pf_sequence *sequenc
 {
 	return sequence->tables ? ky_pf_iids_find(&sequence->tables->messages[of], iid) : NULL;
 }
-struct ky_pf_location *ky_pf_sequence_location(const struct ky_pf *pf,
-					       const struct ky_pf_sequence *sequence, uint64_t iid);
+struct ky_pf_location *ky_pf_sequence_location(const struct ky_pf *pf, uint64_t iid);
 
 static inline uint32_t ky_pf_string(struct ky_pf *pf, struct ky_proto_view text)
 {
@@ -400,8 +397,7 @@ static inline uint32_t ky_pf_literal(struct ky_pf *pf, const char *text)
 /* Take a ClockSnapshot: the first pass hands it to the model, the second restarts differences there. */
 void ky_pf_clock_snapshot(struct ky_pf *pf, uint32_t sequence_id, struct ky_proto_view snapshot);
 /* Return the packet's time in the trace's clock; false when it does not convert, which is counted. */
-bool ky_pf_clock_packet_time(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     const struct ky_pf_packet *packet, int64_t *ts);
+bool ky_pf_clock_packet_time(struct ky_pf *pf, const struct ky_pf_packet *packet, int64_t *ts);
 /* Convert a time to the trace's clock, if the clocks are connected. */
 int64_t ky_pf_clock_time(struct ky_pf *pf, uint64_t clock, int64_t ns);
 
@@ -433,11 +429,10 @@ uint32_t ky_pf_track_of_slices(struct ky_pf *pf, const char *type, uint32_t name
 /* ---- pftrace_process.c ---- */
 
 /* Take the names in a TrackDescriptor, in the second pass. */
-void ky_pf_process_name_described(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-				  struct ky_proto_view descriptor);
+void ky_pf_process_name_described(struct ky_pf *pf, struct ky_proto_view descriptor);
 /* Take a legacy ThreadDescriptor: a sequence's thread, and the bases of its times. */
-void ky_pf_process_thread_descriptor(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-				     struct ky_proto_view descriptor, bool sandboxed);
+void ky_pf_process_thread_descriptor(struct ky_pf *pf, struct ky_proto_view descriptor,
+				     bool sandboxed);
 void ky_pf_process_descriptor(struct ky_pf *pf, struct ky_proto_view descriptor);
 void ky_pf_process_tree(struct ky_pf *pf, struct ky_proto_view tree);
 void ky_pf_process_stats(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats);
@@ -484,8 +479,8 @@ struct ky_pf_event {
 #define KY_PF_HAS_TYPE 0x4000u
 #define KY_PF_HAS_LOCATION 0x8000u /* and HAS_ARGS only when there are others */
 
-void ky_pf_event_read(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-		      const struct ky_pf_packet *packet, struct ky_proto_view message);
+void ky_pf_event_read(struct ky_pf *pf, const struct ky_pf_packet *packet,
+		      struct ky_proto_view message);
 /* Count what Perfetto counts as track_event_parser_errors. */
 void ky_pf_event_error(struct ky_pf *pf, const char *what);
 uint32_t ky_pf_event_track(struct ky_pf *pf, const struct ky_pf_event *event);
@@ -509,24 +504,21 @@ struct ky_pf_legacy {
 };
 
 void ky_pf_legacy_parse(struct ky_pf_legacy *legacy, struct ky_proto_view message);
-void ky_pf_legacy_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			const struct ky_pf_event *event, const struct ky_pf_legacy *legacy);
+void ky_pf_legacy_event(struct ky_pf *pf, const struct ky_pf_event *event,
+			const struct ky_pf_legacy *legacy);
 
 /* ---- pftrace_args.c, pftrace_typed.c: between ky_args_begin() and _end() ---- */
 
 /* Return all arguments of an event as a set. phase is that of a legacy event that keeps it, else 0. */
-uint32_t ky_pf_args_of_event(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     const struct ky_pf_event *event, int phase);
+uint32_t ky_pf_args_of_event(struct ky_pf *pf, const struct ky_pf_event *event, int phase);
 /* Put the arguments that are not debug annotations: those with a meaning of their own, and Chrome's. */
-void ky_pf_typed_put_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  const struct ky_pf_event *event);
+void ky_pf_typed_put_args(struct ky_pf *pf, const struct ky_pf_event *event);
 
 /* ---- pftrace_ftrace.c ---- */
 
 /* Enter the handlers of all domains into pf->ftrace_handlers. */
 void ky_pf_ftrace_open(struct ky_pf *pf);
-void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			 struct ky_proto_view bundle);
+void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_proto_view bundle);
 /* In the first pass: learn from when on there are events of all CPUs. */
 void ky_pf_ftrace_range(struct ky_pf *pf, struct ky_proto_view bundle);
 
@@ -581,10 +573,8 @@ void ky_pf_kernel_process_tree(struct ky_pf *pf, struct ky_proto_view message);
 /* ---- pftrace_graphics.c: counters of GPUs ---- */
 
 void ky_pf_graphics_describe_counters(struct ky_pf *pf, struct ky_proto_view message);
-void ky_pf_graphics_intern_counters(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-				    struct ky_proto_view message);
-void ky_pf_graphics_put_counters(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-				 struct ky_proto_view message);
+void ky_pf_graphics_intern_counters(struct ky_pf *pf, struct ky_proto_view message);
+void ky_pf_graphics_put_counters(struct ky_pf *pf, int64_t ts, struct ky_proto_view message);
 
 /* ---- pftrace_power.c: batteries, and what uses how much energy ---- */
 
@@ -606,16 +596,11 @@ void ky_pf_sample_intern_frame(struct ky_pf *pf, struct ky_pf_iids *map,
 void ky_pf_sample_intern_callstack(struct ky_pf *pf, struct ky_pf_iids *map,
 				   struct ky_proto_view message);
 
-void ky_pf_sample_perf(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-		       struct ky_proto_view sample);
-void ky_pf_sample_perf_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-				struct ky_proto_view defaults);
-void ky_pf_sample_stack_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-				 struct ky_proto_view defaults);
-void ky_pf_sample_streaming(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			    struct ky_proto_view profile);
-void ky_pf_sample_stack(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-			struct ky_proto_view sample);
+void ky_pf_sample_perf(struct ky_pf *pf, int64_t ts, struct ky_proto_view sample);
+void ky_pf_sample_perf_defaults(struct ky_pf *pf, struct ky_proto_view defaults);
+void ky_pf_sample_stack_defaults(struct ky_pf *pf, struct ky_proto_view defaults);
+void ky_pf_sample_streaming(struct ky_pf *pf, struct ky_proto_view profile);
+void ky_pf_sample_stack(struct ky_pf *pf, int64_t ts, struct ky_proto_view sample);
 
 /* ---- pftrace_stats.c: counters of the system; pftrace_metadata.c: what is about the trace ---- */
 

@@ -98,15 +98,14 @@ void ky_pf_sample_intern_callstack(struct ky_pf *pf, struct ky_pf_iids *map,
 }
 
 /* Join the components of a path, each after a slash. */
-static uint32_t mapping_path(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			     struct ky_proto_view message)
+static uint32_t mapping_path(struct ky_pf *pf, struct ky_proto_view message)
 {
 	uint64_t iid;
 	pf->text.bytes = 0;
 	KY_PROTO_EACH(field, message) {
 		struct ky_proto_items items = ky_proto_items(&field, false);
 		while (field.id == KY_PF_MAPPING_PATH_STRING_IDS && ky_proto_item(&items, &iid)) {
-			const uint32_t part = ky_pf_text(sequence, KY_PF_MAPPING_PATHS, iid);
+			const uint32_t part = ky_pf_text(pf->sequence, KY_PF_MAPPING_PATHS, iid);
 			if (!part)
 				continue;
 			ky_buffer_add(&pf->text, "/", 1);
@@ -117,16 +116,17 @@ static uint32_t mapping_path(struct ky_pf *pf, const struct ky_pf_sequence *sequ
 	return ky_pf_buffer_string(pf, &pf->text);
 }
 
-static uint32_t mapping_of(struct ky_pf *pf, const struct ky_pf_sequence *sequence, uint64_t iid)
+static uint32_t mapping_of(struct ky_pf *pf, uint64_t iid)
 {
-	const uint32_t *row = ky_pf_message(sequence, KY_PF_MAPPINGS, iid);
+	const uint32_t *row = ky_pf_message(pf->sequence, KY_PF_MAPPINGS, iid);
 	if (!row)
 		return KY_NONE;
 	struct ky_pf_mapping *mapping = &pf->mappings[*row];
 	if (mapping->row == KY_NONE) {
 		const struct ky_mapping_spec spec = {
-			.build_id = ky_pf_text(sequence, KY_PF_BUILD_IDS, mapping->build_id_iid),
-			.name = mapping_path(pf, sequence, mapping->paths),
+			.build_id =
+				ky_pf_text(pf->sequence, KY_PF_BUILD_IDS, mapping->build_id_iid),
+			.name = mapping_path(pf, mapping->paths),
 			.start = mapping->start,
 			.end = mapping->end,
 			.offset = mapping->offset,
@@ -137,30 +137,30 @@ static uint32_t mapping_of(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 	return mapping->row;
 }
 
-static uint32_t frame_of(struct ky_pf *pf, const struct ky_pf_sequence *sequence, uint64_t iid)
+static uint32_t frame_of(struct ky_pf *pf, uint64_t iid)
 {
-	const uint32_t *row = ky_pf_message(sequence, KY_PF_FRAMES, iid);
+	const uint32_t *row = ky_pf_message(pf->sequence, KY_PF_FRAMES, iid);
 	if (!row)
 		return KY_NONE;
 	struct ky_pf_frame *frame = &pf->frames[*row];
 	if (frame->row == KY_NONE)
-		frame->row = ky_frame(
-			pf->trace, mapping_of(pf, sequence, frame->mapping_iid), frame->rel_pc,
-			ky_pf_text(sequence, KY_PF_FUNCTIONS, frame->function_iid),
-			ky_pf_text(sequence, KY_PF_SOURCE_PATHS, frame->source_iid), frame->line);
+		frame->row =
+			ky_frame(pf->trace, mapping_of(pf, frame->mapping_iid), frame->rel_pc,
+				 ky_pf_text(pf->sequence, KY_PF_FUNCTIONS, frame->function_iid),
+				 ky_pf_text(pf->sequence, KY_PF_SOURCE_PATHS, frame->source_iid),
+				 frame->line);
 	return frame->row;
 }
 
 /* Frames are outermost first. An unknown frame makes the whole callstack unknown. */
-static uint32_t make_callsite(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			      struct ky_proto_view message)
+static uint32_t make_callsite(struct ky_pf *pf, struct ky_proto_view message)
 {
 	uint32_t callsite = KY_NONE;
 	uint64_t iid;
 	KY_PROTO_EACH(field, message) {
 		struct ky_proto_items items = ky_proto_items(&field, false);
 		while (field.id == KY_PF_CALLSTACK_FRAME_IDS && ky_proto_item(&items, &iid)) {
-			const uint32_t frame = frame_of(pf, sequence, iid);
+			const uint32_t frame = frame_of(pf, iid);
 			if (frame == KY_NONE)
 				return KY_NONE;
 			callsite = ky_callsite(pf->trace, callsite, frame);
@@ -170,9 +170,9 @@ static uint32_t make_callsite(struct ky_pf *pf, const struct ky_pf_sequence *seq
 }
 
 /* Return the callsite of an interned callstack, or KY_NONE. */
-static uint32_t callsite_of(struct ky_pf *pf, struct ky_pf_sequence *sequence, uint64_t iid)
+static uint32_t callsite_of(struct ky_pf *pf, uint64_t iid)
 {
-	const uint32_t *row = ky_pf_message(sequence, KY_PF_CALLSTACKS, iid);
+	const uint32_t *row = ky_pf_message(pf->sequence, KY_PF_CALLSTACKS, iid);
 	if (!row) {
 		ky_problem(pf->trace, "stackprofile_invalid_callstack_id", KY_ERROR, pf->at,
 			   "callstack %llu is not defined", (unsigned long long)iid);
@@ -181,7 +181,7 @@ static uint32_t callsite_of(struct ky_pf *pf, struct ky_pf_sequence *sequence, u
 	struct ky_pf_callstack *callstack = &pf->callstacks[*row];
 	if (!callstack->done) {
 		callstack->done = true;
-		callstack->row = make_callsite(pf, sequence, callstack->frames);
+		callstack->row = make_callsite(pf, callstack->frames);
 	}
 	return callstack->row;
 }
@@ -228,22 +228,20 @@ static uint32_t event_name(struct ky_pf *pf, struct ky_proto_view timebase)
 	return 0;
 }
 
-void ky_pf_sample_perf_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-				struct ky_proto_view defaults)
+void ky_pf_sample_perf_defaults(struct ky_pf *pf, struct ky_proto_view defaults)
 {
 	struct ky_proto_field timebase;
 	if (ky_proto_find(defaults, KY_PF_PERF_SAMPLE_DEFAULTS_TIMEBASE, &timebase) &&
 	    timebase.wire == KY_PROTO_BYTES)
-		sequence->sample_event = event_name(pf, timebase.view);
+		pf->sequence->sample_event = event_name(pf, timebase.view);
 }
 
-void ky_pf_sample_stack_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-				 struct ky_proto_view defaults)
+void ky_pf_sample_stack_defaults(struct ky_pf *pf, struct ky_proto_view defaults)
 {
 	struct ky_proto_field counter, name;
 	if (ky_proto_find(defaults, KY_PF_STACK_SAMPLE_DEFAULTS_PRIMARY_DESCRIPTOR, &counter) &&
 	    ky_proto_find(counter.view, KY_PF_STACK_SAMPLE_COUNTER_DESCRIPTOR_NAME, &name))
-		sequence->sample_event = ky_pf_string(pf, name.view);
+		pf->sequence->sample_event = ky_pf_string(pf, name.view);
 }
 
 /* ---- perf samples ---- */
@@ -286,8 +284,7 @@ static void read_perf(struct ky_proto_view message, struct perf_sample *sample)
 	}
 }
 
-void ky_pf_sample_perf(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-		       struct ky_proto_view message)
+void ky_pf_sample_perf(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct ky_trace *trace = pf->trace;
 	struct perf_sample sample;
@@ -298,13 +295,13 @@ void ky_pf_sample_perf(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_
 	}
 	if (sample.producer_event)
 		return;
-	const uint32_t event = sequence->sample_event;
+	const uint32_t event = pf->sequence->sample_event;
 	const uint32_t track = ky_track_counter(trace, KY_TRACK_CPU_COUNTER, sample.cpu, event);
 	if (sample.has_count)
 		ky_put_counter(trace, ts, track, (double)sample.count);
 	const uint32_t thread = ky_thread(trace, sample.pid, sample.tid);
 	const uint32_t callsite =
-		sample.has_callstack ? callsite_of(pf, sequence, sample.callstack_iid) : KY_NONE;
+		sample.has_callstack ? callsite_of(pf, sample.callstack_iid) : KY_NONE;
 	ky_put_sample(trace, ts, thread, callsite, sample.has_cpu ? sample.cpu : KY_NONE,
 		      sample.mode, 1, event);
 }
@@ -335,9 +332,9 @@ static int64_t plus_us(int64_t ns, uint64_t us)
 	return sum;
 }
 
-void ky_pf_sample_streaming(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			    struct ky_proto_view message)
+void ky_pf_sample_streaming(struct ky_pf *pf, struct ky_proto_view message)
 {
+	struct ky_pf_sequence *const sequence = pf->sequence;
 	struct ky_proto_in stacks = ky_proto_open(message), times = stacks;
 	struct ky_proto_items stack = {0}, time = {0};
 	uint64_t iid, delta;
@@ -356,7 +353,7 @@ void ky_pf_sample_streaming(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 			return;
 		if (!next_item(&stacks, &stack, KY_PF_STREAMING_PROFILE_PACKET_CALLSTACK_IID, &iid))
 			continue;
-		const uint32_t callsite = callsite_of(pf, sequence, iid);
+		const uint32_t callsite = callsite_of(pf, iid);
 		if (callsite != KY_NONE)
 			ky_put_sample(pf->trace, ts, thread, callsite, KY_NONE, KY_CPU_MODE_UNKNOWN,
 				      1, 0);
@@ -424,38 +421,34 @@ static void read_execution(struct stack_sample *sample, struct ky_proto_view mes
 }
 
 /* Return an interned context, which is kept as a message. */
-static struct ky_proto_view context_of(const struct ky_pf *pf,
-				       const struct ky_pf_sequence *sequence,
-				       enum ky_pf_messages of, uint64_t iid)
+static struct ky_proto_view context_of(const struct ky_pf *pf, enum ky_pf_messages of, uint64_t iid)
 {
-	const uint32_t *row = ky_pf_message(sequence, of, iid);
+	const uint32_t *row = ky_pf_message(pf->sequence, of, iid);
 	return row ? pf->callstacks[*row].frames : (struct ky_proto_view){NULL, 0};
 }
 
-void ky_pf_sample_stack(struct ky_pf *pf, struct ky_pf_sequence *sequence, int64_t ts,
-			struct ky_proto_view message)
+void ky_pf_sample_stack(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
 	struct stack_sample sample = {.cpu = KY_NONE, .callsite = KY_NONE, .weight = 1, .tid = -1};
 	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_STACK_SAMPLE_TASK_CONTEXT)
 			read_task(&sample, field.view);
 		else if (field.id == KY_PF_STACK_SAMPLE_TASK_CONTEXT_IID)
-			read_task(&sample,
-				  context_of(pf, sequence, KY_PF_TASK_CONTEXTS, field.value));
+			read_task(&sample, context_of(pf, KY_PF_TASK_CONTEXTS, field.value));
 		else if (field.id == KY_PF_STACK_SAMPLE_EXECUTION_CONTEXT)
 			read_execution(&sample, field.view);
 		else if (field.id == KY_PF_STACK_SAMPLE_EXECUTION_CONTEXT_IID)
-			read_execution(&sample, context_of(pf, sequence, KY_PF_EXECUTION_CONTEXTS,
-							   field.value));
+			read_execution(&sample,
+				       context_of(pf, KY_PF_EXECUTION_CONTEXTS, field.value));
 		else if (field.id == KY_PF_STACK_SAMPLE_CALLSTACK)
 			sample.callsite = inline_callsite(pf, field.view);
 		else if (field.id == KY_PF_STACK_SAMPLE_CALLSTACK_IID)
-			sample.callsite = callsite_of(pf, sequence, field.value);
+			sample.callsite = callsite_of(pf, field.value);
 		else if (field.id == KY_PF_STACK_SAMPLE_PRIMARY_WEIGHT)
 			sample.weight = (double)field.value;
 	}
 	if (sample.tid < 0)
 		return;
 	ky_put_sample(pf->trace, ts, ky_thread(pf->trace, sample.pid, sample.tid), sample.callsite,
-		      sample.cpu, sample.mode, sample.weight, sequence->sample_event);
+		      sample.cpu, sample.mode, sample.weight, pf->sequence->sample_event);
 }

@@ -28,7 +28,7 @@ static struct ky_pf_sequence *make_sequence(struct ky_pf *pf, uint32_t id)
 
 struct ky_pf_sequence *ky_pf_sequence_get(struct ky_pf *pf, uint32_t id)
 {
-	struct ky_pf_sequence *last = pf->sequence_last;
+	struct ky_pf_sequence *last = pf->sequence;
 	if (last && last->id == id && last->machine == pf->machine)
 		return last;
 	bool made;
@@ -44,7 +44,7 @@ struct ky_pf_sequence *ky_pf_sequence_get(struct ky_pf *pf, uint32_t id)
 		pf->trace->error = -ENOMEM;
 		return NULL;
 	}
-	pf->sequence_last = sequence;
+	pf->sequence = sequence;
 	return sequence;
 }
 
@@ -105,9 +105,9 @@ static void add_uuids(struct ky_pf *pf, struct ky_pf_uuids *uuids,
 	}
 }
 
-static void event_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			   struct ky_proto_view message)
+static void event_defaults(struct ky_pf *pf, struct ky_proto_view message)
 {
+	struct ky_pf_sequence *const sequence = pf->sequence;
 	KY_PROTO_EACH(field, message) {
 		if (field.id == KY_PF_TRACK_EVENT_DEFAULTS_TRACK_UUID) {
 			sequence->has_track_uuid = true;
@@ -121,19 +121,18 @@ static void event_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 	}
 }
 
-void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			     struct ky_proto_view defaults)
+void ky_pf_sequence_defaults(struct ky_pf *pf, struct ky_proto_view defaults)
 {
-	clear_defaults(sequence);
+	clear_defaults(pf->sequence);
 	KY_PROTO_EACH(field, defaults) {
 		if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS)
-			event_defaults(pf, sequence, field.view);
+			event_defaults(pf, field.view);
 		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_PERF_SAMPLE_DEFAULTS)
-			ky_pf_sample_perf_defaults(pf, sequence, field.view);
+			ky_pf_sample_perf_defaults(pf, field.view);
 		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_STACK_SAMPLE_DEFAULTS)
-			ky_pf_sample_stack_defaults(pf, sequence, field.view);
+			ky_pf_sample_stack_defaults(pf, field.view);
 		else if (field.id == KY_PF_TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID)
-			sequence->clock_id = (uint32_t)field.value;
+			pf->sequence->clock_id = (uint32_t)field.value;
 	}
 }
 
@@ -177,15 +176,14 @@ static uint32_t debug_key(struct ky_pf *pf, struct ky_proto_view name)
 	return ky_pf_buffer_string(pf, &pf->text);
 }
 
-static void intern_text(struct ky_pf *pf, struct ky_pf_sequence *sequence, enum ky_pf_texts of,
-			struct ky_proto_view message)
+static void intern_text(struct ky_pf *pf, enum ky_pf_texts of, struct ky_proto_view message)
 {
 	uint64_t iid;
 	struct ky_proto_view text;
 	bool made;
 	if (!read_text(message, &iid, &text))
 		return;
-	uint32_t *value = ky_pf_iids_add(&sequence->tables->texts[of], iid, &made);
+	uint32_t *value = ky_pf_iids_add(&pf->sequence->tables->texts[of], iid, &made);
 	if (!value || !made)
 		return;
 	if (of == KY_PF_ANNOTATION_KEYS)
@@ -232,10 +230,9 @@ static void intern_location(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_
 	pf->locations[pf->locations_count++] = location;
 }
 
-struct ky_pf_location *ky_pf_sequence_location(const struct ky_pf *pf,
-					       const struct ky_pf_sequence *sequence, uint64_t iid)
+struct ky_pf_location *ky_pf_sequence_location(const struct ky_pf *pf, uint64_t iid)
 {
-	const uint32_t *row = ky_pf_message(sequence, KY_PF_LOCATIONS, iid);
+	const uint32_t *row = ky_pf_message(pf->sequence, KY_PF_LOCATIONS, iid);
 	return row ? &pf->locations[*row] : NULL;
 }
 
@@ -255,10 +252,9 @@ static const uint8_t texts_of_field[] = {
 	[KY_PF_INTERNED_DATA_CORRELATION_ID_STR] = KY_PF_CORRELATION_IDS + 1,
 };
 
-static void intern_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			   const struct ky_proto_field *field)
+static void intern_message(struct ky_pf *pf, const struct ky_proto_field *field)
 {
-	struct ky_pf_iids *messages = sequence->tables->messages;
+	struct ky_pf_iids *messages = pf->sequence->tables->messages;
 	switch (field->id) {
 	case KY_PF_INTERNED_DATA_SOURCE_LOCATIONS:
 		intern_location(pf, &messages[KY_PF_LOCATIONS], field->view);
@@ -273,7 +269,7 @@ static void intern_message(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 		ky_pf_sample_intern_mapping(pf, &messages[KY_PF_MAPPINGS], field->view);
 		break;
 	case KY_PF_INTERNED_DATA_GPU_COUNTER_DESCRIPTORS:
-		ky_pf_graphics_intern_counters(pf, sequence, field->view);
+		ky_pf_graphics_intern_counters(pf, field->view);
 		break;
 	case KY_PF_INTERNED_DATA_STACK_SAMPLE_TASK_CONTEXTS:
 		ky_pf_sample_intern_callstack(pf, &messages[KY_PF_TASK_CONTEXTS], field->view);
@@ -286,9 +282,9 @@ static void intern_message(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 	}
 }
 
-void ky_pf_sequence_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			   struct ky_proto_view interned)
+void ky_pf_sequence_intern(struct ky_pf *pf, struct ky_proto_view interned)
 {
+	struct ky_pf_sequence *const sequence = pf->sequence;
 	struct ky_proto_in in = ky_proto_open(interned);
 	struct ky_proto_field field;
 	if (!sequence->tables)
@@ -303,9 +299,9 @@ void ky_pf_sequence_intern(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		if (field.wire != KY_PROTO_BYTES)
 			continue;
 		if (texts)
-			intern_text(pf, sequence, (enum ky_pf_texts)(texts - 1), field.view);
+			intern_text(pf, (enum ky_pf_texts)(texts - 1), field.view);
 		else
-			intern_message(pf, sequence, &field);
+			intern_message(pf, &field);
 	}
 	if (in.bad)
 		ky_pf_read_note_damage(pf, "interned_data");

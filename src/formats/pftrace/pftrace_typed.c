@@ -18,11 +18,11 @@ static void location_args(struct ky_pf *pf, const struct ky_pf_location *locatio
 	ky_arg_uint(pf->trace, pf->words[words[2]], location->line);
 }
 
-static void source_location(struct ky_pf *pf, const struct ky_pf_sequence *sequence, uint64_t iid)
+static void source_location(struct ky_pf *pf, uint64_t iid)
 {
 	static const enum ky_pf_word words[] = {KY_PF_W_SOURCE_FILE, KY_PF_W_SOURCE_FUNCTION,
 						KY_PF_W_SOURCE_LINE};
-	const struct ky_pf_location *location = ky_pf_sequence_location(pf, sequence, iid);
+	const struct ky_pf_location *location = ky_pf_sequence_location(pf, iid);
 	if (location)
 		location_args(pf, location, words);
 	else
@@ -44,15 +44,14 @@ static void inline_location(struct ky_pf *pf, struct ky_proto_view message)
 	}
 }
 
-static void task_execution(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			   struct ky_proto_view message)
+static void task_execution(struct ky_pf *pf, struct ky_proto_view message)
 {
 	static const enum ky_pf_word words[] = {KY_PF_W_TASK_FILE, KY_PF_W_TASK_FUNCTION,
 						KY_PF_W_TASK_LINE};
 	struct ky_proto_field iid;
 	const struct ky_pf_location *location =
 		ky_proto_find(message, KY_PF_TASK_EXECUTION_POSTED_FROM_IID, &iid)
-			? ky_pf_sequence_location(pf, sequence, iid.value)
+			? ky_pf_sequence_location(pf, iid.value)
 			: NULL;
 	if (location)
 		location_args(pf, location, words);
@@ -74,15 +73,15 @@ static uint32_t log_tag(struct ky_pf *pf, const struct ky_pf_location *location)
 	return ky_pf_buffer_string(pf, &pf->text);
 }
 
-static void log_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			const struct ky_pf_event *event, struct ky_proto_view message)
+static void log_message(struct ky_pf *pf, const struct ky_pf_event *event,
+			struct ky_proto_view message)
 {
 	static const enum ky_pf_word words[] = {KY_PF_W_LOG_FILE, KY_PF_W_LOG_FUNCTION,
 						KY_PF_W_LOG_LINE};
 	struct ky_proto_field location_iid, body_iid, priority;
 	const struct ky_pf_location *location = NULL;
 	const uint32_t body = ky_proto_find(message, KY_PF_LOG_MESSAGE_BODY_IID, &body_iid)
-				      ? ky_pf_text(sequence, KY_PF_LOG_BODIES, body_iid.value)
+				      ? ky_pf_text(pf->sequence, KY_PF_LOG_BODIES, body_iid.value)
 				      : 0;
 	if (event->thread == KY_NONE || !body) {
 		ky_pf_event_error(pf, "a log message without a thread or a text");
@@ -90,7 +89,7 @@ static void log_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 	}
 	ky_arg_string(pf->trace, pf->words[KY_PF_W_LOG_MESSAGE], body);
 	if (ky_proto_find(message, KY_PF_LOG_MESSAGE_SOURCE_LOCATION_IID, &location_iid)) {
-		location = ky_pf_sequence_location(pf, sequence, location_iid.value);
+		location = ky_pf_sequence_location(pf, location_iid.value);
 		if (location)
 			location_args(pf, location, words);
 	}
@@ -103,8 +102,7 @@ static void log_message(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 		   body);
 }
 
-static void correlation_id(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			   const struct ky_proto_field *field)
+static void correlation_id(struct ky_pf *pf, const struct ky_proto_field *field)
 {
 	char text[32];
 	uint32_t id;
@@ -114,7 +112,7 @@ static void correlation_id(struct ky_pf *pf, const struct ky_pf_sequence *sequen
 	} else if (field->id == KY_PF_TRACK_EVENT_CORRELATION_ID_STR) {
 		id = ky_pf_string(pf, field->view);
 	} else {
-		id = ky_pf_text(sequence, KY_PF_CORRELATION_IDS, field->value);
+		id = ky_pf_text(pf->sequence, KY_PF_CORRELATION_IDS, field->value);
 	}
 	if (id)
 		ky_arg_string(pf->trace, pf->words[KY_PF_W_CORRELATION_ID], id);
@@ -179,17 +177,15 @@ static void chrome_value(struct ky_pf *pf, char kind, uint32_t key,
 }
 
 /* An interned name counts only when there is no written one. */
-static void histogram_name(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			   struct ky_proto_view message, uint64_t iid)
+static void histogram_name(struct ky_pf *pf, struct ky_proto_view message, uint64_t iid)
 {
 	struct ky_proto_field own;
-	const uint32_t name = ky_pf_text(sequence, KY_PF_HISTOGRAM_NAMES, iid);
+	const uint32_t name = ky_pf_text(pf->sequence, KY_PF_HISTOGRAM_NAMES, iid);
 	if (name && !ky_proto_find(message, KY_PF_CHROME_HISTOGRAM_SAMPLE_NAME, &own))
 		ky_arg_string(pf->trace, pf->words[KY_PF_W_HISTOGRAM_NAME], name);
 }
 
-static void chrome_args(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			const struct chrome *chrome, struct ky_proto_view message)
+static void chrome_args(struct ky_pf *pf, const struct chrome *chrome, struct ky_proto_view message)
 {
 	char key[80];
 	KY_PROTO_EACH(field, message) {
@@ -204,42 +200,40 @@ static void chrome_args(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
 		chrome_value(pf, kind, ky_string_z(pf->trace, key), &field);
 		if (chrome->field == KY_PF_TRACK_EVENT_CHROME_HISTOGRAM_SAMPLE &&
 		    field.id == KY_PF_CHROME_HISTOGRAM_SAMPLE_NAME_IID)
-			histogram_name(pf, sequence, message, field.value);
+			histogram_name(pf, message, field.value);
 	}
 }
 
-static void chrome_field(struct ky_pf *pf, const struct ky_pf_sequence *sequence,
-			 const struct ky_proto_field *field)
+static void chrome_field(struct ky_pf *pf, const struct ky_proto_field *field)
 {
 	for (size_t i = 0; i < sizeof(chromes) / sizeof(*chromes); i++)
 		if (chromes[i].field == field->id) {
-			chrome_args(pf, sequence, &chromes[i], field->view);
+			chrome_args(pf, &chromes[i], field->view);
 			return;
 		}
 	not_carried(pf, field->id);
 }
 
-void ky_pf_typed_put_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
-			  const struct ky_pf_event *event)
+void ky_pf_typed_put_args(struct ky_pf *pf, const struct ky_pf_event *event)
 {
 	KY_PROTO_EACH(field, event->all) {
 		switch (field.id) {
 		case KY_PF_TRACK_EVENT_TASK_EXECUTION:
-			task_execution(pf, sequence, field.view);
+			task_execution(pf, field.view);
 			break;
 		case KY_PF_TRACK_EVENT_LOG_MESSAGE:
-			log_message(pf, sequence, event, field.view);
+			log_message(pf, event, field.view);
 			break;
 		case KY_PF_TRACK_EVENT_SOURCE_LOCATION:
 			inline_location(pf, field.view);
 			break;
 		case KY_PF_TRACK_EVENT_SOURCE_LOCATION_IID:
-			source_location(pf, sequence, field.value);
+			source_location(pf, field.value);
 			break;
 		case KY_PF_TRACK_EVENT_CORRELATION_ID:
 		case KY_PF_TRACK_EVENT_CORRELATION_ID_STR:
 		case KY_PF_TRACK_EVENT_CORRELATION_ID_STR_IID:
-			correlation_id(pf, sequence, &field);
+			correlation_id(pf, &field);
 			break;
 		case KY_PF_TRACK_EVENT_CC_SCHEDULER_STATE:
 		case KY_PF_TRACK_EVENT_CHROME_USER_EVENT:
@@ -256,7 +250,7 @@ void ky_pf_typed_put_args(struct ky_pf *pf, struct ky_pf_sequence *sequence,
 		case KY_PF_TRACK_EVENT_CHROME_CONTENT_SETTINGS_EVENT_INFO:
 		case KY_PF_TRACK_EVENT_CHROME_ACTIVE_PROCESSES:
 		case KY_PF_TRACK_EVENT_SCREENSHOT:
-			chrome_field(pf, sequence, &field);
+			chrome_field(pf, &field);
 			break;
 		default:
 			if (field.id >= 1000)

@@ -132,10 +132,10 @@ static inline bool ky_proto_next(struct ky_proto_in *in, struct ky_proto_field *
 
 /* Loop over the fields of a message, up to its end or where it is damaged; declares field. */
 #define KY_PROTO_EACH(field, message)                                                              \
-	for (struct ky_proto_field field, *ky_##field##_once_ = &field; ky_##field##_once_;        \
-	     ky_##field##_once_ = NULL)                                                            \
-		for (struct ky_proto_in ky_##field##_in_ = ky_proto_open(message);                 \
-		     ky_proto_next(&ky_##field##_in_, &field);)
+	for (struct ky_proto_in ky_##field##_in_ = ky_proto_open(message),                         \
+				*ky_##field##_once_ = &ky_##field##_in_;                           \
+	     ky_##field##_once_; ky_##field##_once_ = NULL)                                        \
+		for (struct ky_proto_field field; ky_proto_next(&ky_##field##_in_, &field);)
 
 /* The values of a repeated numeric field: a single one, or several packed ones. */
 struct ky_proto_items {

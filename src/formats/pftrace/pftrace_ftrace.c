@@ -247,10 +247,8 @@ static void dispatch(struct ky_pf *pf, struct ky_pf_ftrace *event)
 static void read_event(struct ky_pf *pf, const struct bundle *bundle, struct ky_proto_view message)
 {
 	struct ky_pf_ftrace event = {.sequence = pf->sequence, .cpu = bundle->cpu, .tid = -1};
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	uint64_t ns = 0;
-	while (ky_proto_next(&in, &field)) {
+	KY_PF_EACH(pf, field, message, "an ftrace event") {
 		if (field.id == KY_PF_FTRACE_EVENT_TIMESTAMP) {
 			ns = field.value;
 		} else if (field.id == KY_PF_FTRACE_EVENT_PID) {
@@ -260,8 +258,6 @@ static void read_event(struct ky_pf *pf, const struct bundle *bundle, struct ky_
 			event.all = field.view;
 		}
 	}
-	if (in.bad)
-		ky_pf_read_note_damage(pf, "an ftrace event");
 	if (!event.id)
 		return;
 	if (event.tid < 0) {
@@ -453,8 +449,6 @@ static void compact_events(struct ky_pf *pf, const struct bundle *bundle,
 void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_proto_view message)
 {
 	struct bundle bundle;
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	read_bundle(message, &bundle);
 	if (bundle.has_times)
 		pf->ftrace_offset_ns =
@@ -462,7 +456,7 @@ void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_proto_view message)
 	if (bundle.lost)
 		ky_put_lost(pf->trace, KY_TIME_NONE, KY_NONE, bundle.cpu, 0,
 			    KY_LOSS_FTRACE_OVERRUN);
-	while (ky_proto_next(&in, &field)) {
+	KY_PF_EACH(pf, field, message, "an ftrace bundle") {
 		if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_EVENT && field.wire == KY_PROTO_BYTES)
 			read_event(pf, &bundle, field.view);
 		else if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_COMPACT_SCHED &&
@@ -472,6 +466,4 @@ void ky_pf_ftrace_bundle(struct ky_pf *pf, struct ky_proto_view message)
 			 field.wire == KY_PROTO_BYTES)
 			learn_generic(pf, field.view);
 	}
-	if (in.bad)
-		ky_pf_read_note_damage(pf, "an ftrace bundle");
 }

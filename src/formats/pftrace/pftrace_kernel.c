@@ -351,10 +351,8 @@ static void tree_thread(struct ky_pf *pf, const struct ky_pf_parts *parts)
 
 void ky_pf_kernel_process_tree(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	struct ky_pf_parts parts;
-	while (ky_proto_next(&in, &field)) {
+	KY_PF_EACH(pf, field, message, "generic_kernel_process_tree") {
 		if (field.wire != KY_PROTO_BYTES)
 			continue;
 		ky_pf_ftrace_take_apart(field.view, &parts);
@@ -363,8 +361,6 @@ void ky_pf_kernel_process_tree(struct ky_pf *pf, struct ky_proto_view message)
 		else if (field.id == KY_PF_GENERIC_KERNEL_PROCESS_TREE_THREADS)
 			tree_thread(pf, &parts);
 	}
-	if (in.bad)
-		ky_pf_read_note_damage(pf, "generic_kernel_process_tree");
 }
 
 /* ---- memory ---- */

@@ -216,11 +216,7 @@ static void log_event(struct ky_pf *pf, struct ky_proto_view message)
 
 void ky_pf_metadata_android_log(struct ky_pf *pf, struct ky_proto_view packet)
 {
-	struct ky_proto_in in = ky_proto_open(packet);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field))
+	KY_PF_EACH(pf, field, packet, "android_log")
 		if (field.id == KY_PF_ANDROID_LOG_PACKET_EVENTS && field.wire == KY_PROTO_BYTES)
 			log_event(pf, field.view);
-	if (in.bad)
-		ky_pf_read_note_damage(pf, "android_log");
 }

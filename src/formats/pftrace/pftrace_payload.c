@@ -38,10 +38,8 @@ static void read_rare_field(struct ky_pf_packet *packet, const struct ky_proto_f
 
 static void read_packet(struct ky_pf *pf, struct ky_proto_view message, struct ky_pf_packet *packet)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
 	packet->all = message;
-	while (ky_proto_next(&in, &field)) {
+	KY_PF_EACH(pf, field, message, "a packet") {
 		switch (field.id) {
 		case KY_PF_TRACE_PACKET_TIMESTAMP:
 			packet->timestamp = field.value;
@@ -65,8 +63,6 @@ static void read_packet(struct ky_pf *pf, struct ky_proto_view message, struct k
 			read_rare_field(packet, &field);
 		}
 	}
-	if (in.bad)
-		ky_pf_read_note_damage(pf, "a packet");
 }
 
 /* ---- machines ---- */

@@ -217,16 +217,12 @@ static void tree_thread(struct ky_pf *pf, struct ky_proto_view message)
 
 void ky_pf_process_tree(struct ky_pf *pf, struct ky_proto_view tree)
 {
-	struct ky_proto_in in = ky_proto_open(tree);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field)) {
+	KY_PF_EACH(pf, field, tree, "process_tree") {
 		if (field.id == KY_PF_PROCESS_TREE_PROCESSES)
 			tree_process(pf, field.view);
 		else if (field.id == KY_PF_PROCESS_TREE_THREADS)
 			tree_thread(pf, field.view);
 	}
-	if (in.bad)
-		ky_pf_read_note_damage(pf, "process_tree");
 }
 
 /* ---- counters of processes ---- */
@@ -290,11 +286,7 @@ static void stats_of_process(struct ky_pf *pf, int64_t ts, struct ky_proto_view 
 
 void ky_pf_process_stats(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats)
 {
-	struct ky_proto_in in = ky_proto_open(stats);
-	struct ky_proto_field field;
-	while (ky_proto_next(&in, &field))
+	KY_PF_EACH(pf, field, stats, "process_stats")
 		if (field.id == KY_PF_PROCESS_STATS_PROCESSES)
 			stats_of_process(pf, ts, field.view);
-	if (in.bad)
-		ky_pf_read_note_damage(pf, "process_stats");
 }

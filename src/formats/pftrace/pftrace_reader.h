@@ -322,6 +322,13 @@ static inline bool ky_pf_no_memory(struct ky_pf *pf)
 	(KY_ARRAY_GROW((pf)->name, (pf)->name##_room, (uint64_t)(pf)->name##_count + 1) ||         \
 	 ky_pf_no_memory(pf))
 void ky_pf_read_note_damage(struct ky_pf *pf, const char *what);
+/* Do as KY_PROTO_EACH, and note where the message is damaged. */
+#define KY_PF_EACH(pf, field, message, what)                                                       \
+	for (struct ky_proto_in ky_##field##_in_ = ky_proto_open(message),                         \
+				*ky_##field##_once_ = &ky_##field##_in_;                           \
+	     ky_##field##_once_; ky_##field##_once_ = NULL,                                        \
+				ky_##field##_in_.bad ? ky_pf_read_note_damage(pf, what) : (void)0) \
+		for (struct ky_proto_field field; ky_proto_next(&ky_##field##_in_, &field);)
 
 /* What a number means; each kind has its own numbers. */
 enum ky_pf_kind {

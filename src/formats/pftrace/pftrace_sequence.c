@@ -285,15 +285,13 @@ static void intern_message(struct ky_pf *pf, const struct ky_proto_field *field)
 void ky_pf_sequence_intern(struct ky_pf *pf, struct ky_proto_view interned)
 {
 	struct ky_pf_sequence *const sequence = pf->sequence;
-	struct ky_proto_in in = ky_proto_open(interned);
-	struct ky_proto_field field;
 	if (!sequence->tables)
 		sequence->tables = calloc(1, sizeof(*sequence->tables));
 	if (!sequence->tables) {
 		pf->trace->error = -ENOMEM;
 		return;
 	}
-	while (ky_proto_next(&in, &field)) {
+	KY_PF_EACH(pf, field, interned, "interned_data") {
 		const uint8_t texts =
 			field.id < sizeof(texts_of_field) ? texts_of_field[field.id] : 0;
 		if (field.wire != KY_PROTO_BYTES)
@@ -303,6 +301,4 @@ void ky_pf_sequence_intern(struct ky_pf *pf, struct ky_proto_view interned)
 		else
 			intern_message(pf, &field);
 	}
-	if (in.bad)
-		ky_pf_read_note_damage(pf, "interned_data");
 }

@@ -280,10 +280,8 @@ static void messages(struct ky_pf *pf, int64_t ts, const struct ky_proto_field *
 
 void ky_pf_stats_put(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats)
 {
-	struct ky_proto_in in = ky_proto_open(stats);
-	struct ky_proto_field field;
 	uint32_t cpu = 0;
-	while (ky_proto_next(&in, &field)) {
+	KY_PF_EACH(pf, field, stats, "sys_stats") {
 		if (field.id == KY_PF_SYS_STATS_NUM_FORKS)
 			put(pf, ts, "num_forks", (double)field.value);
 		else if (field.id == KY_PF_SYS_STATS_NUM_IRQ_TOTAL)
@@ -296,6 +294,4 @@ void ky_pf_stats_put(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats)
 		else if (field.wire == KY_PROTO_BYTES)
 			messages(pf, ts, &field);
 	}
-	if (in.bad)
-		ky_pf_read_note_damage(pf, "sys_stats");
 }

@@ -3,9 +3,9 @@
  * bundle.c: the file of a capture, its parts, and when one file ends and the next begins (see
  * bundle_part.h).
  *
- * A file is large enough when it has max_bytes, and twice of what had to be stated again at its
- * beginning: otherwise a smaller limit would make files without end. What the parts still hold then
- * comes on top of max_bytes.
+ * A file is large enough when it could grow beyond max_bytes by what the parts hold and by what ends it, and has twice of
+ * what had to be stated again at its beginning: otherwise a smaller limit would make files without end. How much the parts
+ * hold is known when it is packed: near the limit that is done at once, in smaller and smaller portions.
  *
  * A file is locked and emptied when it is opened (sink/path.h). If another kymo is writing it, this
  * one gets a name with its pid. A pipe whose reader went away is an error like any other, and does
@@ -26,16 +26,16 @@
 
 /* ---- the file behind the buffer ---- */
 
-static int remember_path(struct ky_bundle_file *file)
+static int remember_path(struct ky_bundle_file *file, uint64_t events)
 {
-	char *const path = strdup(file->path);
-	if (path && KY_ARRAY_ADD(file->kept, file->kept_count, file->kept_room, path))
+	const struct ky_bundle_kept kept = {strdup(file->path), events};
+	if (kept.path && KY_ARRAY_ADD(file->kept, file->kept_count, file->kept_room, kept))
 		return 0;
-	free(path);
+	free(kept.path);
 	return -ENOMEM;
 }
 
-static int file_begin(struct ky_bundle_file *file, uint64_t bytes)
+static int file_begin(struct ky_bundle_file *file, uint64_t bytes, uint64_t events)
 {
 	char path[PATH_MAX];
 	file->bytes_before += bytes;
@@ -50,7 +50,7 @@ static int file_begin(struct ky_bundle_file *file, uint64_t bytes)
 	if (fd < 0)
 		return fd;
 	file->fd = fd;
-	return remember_path(file);
+	return remember_path(file, events);
 }
 
 /*
@@ -92,8 +92,8 @@ static void file_keep(struct ky_bundle_file *file, uint32_t files_max)
 {
 	uint32_t gone = 0;
 	while (files_max && file->kept_count - gone > files_max) {
-		(void)unlink(file->kept[gone]);
-		free(file->kept[gone++]);
+		(void)unlink(file->kept[gone].path);
+		free(file->kept[gone++].path);
 	}
 	file->kept_count -= gone;
 	if (gone)
@@ -104,7 +104,7 @@ static void file_close(struct ky_bundle_file *file)
 {
 	(void)file_end(file);
 	for (uint32_t i = 0; i < file->kept_count; i++)
-		free(file->kept[i]);
+		free(file->kept[i].path);
 	KY_ARRAY_FREE(file->kept, file->kept_room);
 	free(file->pattern);
 	*file = (struct ky_bundle_file){.fd = -1};
@@ -112,6 +112,9 @@ static void file_close(struct ky_bundle_file *file)
 
 #define BUFFER_BYTES (512u << 10)
 #define PUSH_BYTES (256u << 10) /* worth a system call */
+#define PIECE_BYTES 16384u      /* more than one piece of a ring takes */
+#define END_BYTES 1024u
+#define PART_END_BYTES 512u
 
 void ky_bundle_fail(struct ky_bundle *bundle, int error)
 {
@@ -133,6 +136,7 @@ void ky_bundle_facts(const struct ky_bundle *bundle, struct ky_bundle_facts *fac
 {
 	*facts = (struct ky_bundle_facts){
 		.events = bundle->events,
+		.events_removed = bundle->file.kept_count ? bundle->file.kept[0].events_before : 0,
 		.bytes = bundle->file.bytes_before + bundle->out.pushed_bytes,
 		.files = bundle->file.number,
 		.path = bundle->file.path,
@@ -254,7 +258,7 @@ static uint64_t file_bytes(const struct ky_bundle *bundle)
 
 static void begin_file(struct ky_bundle *bundle)
 {
-	const int error = file_begin(&bundle->file, bundle->out.pushed_bytes);
+	const int error = file_begin(&bundle->file, bundle->out.pushed_bytes, bundle->events);
 	bundle->out.pushed_bytes = 0;
 	if (error) {
 		ky_bundle_fail(bundle, error);
@@ -263,6 +267,7 @@ static void begin_file(struct ky_bundle *bundle)
 	ky_bundle_about_begin(bundle);
 	begin_parts(bundle);
 	bundle->begun_bytes = file_bytes(bundle);
+	bundle->held_bytes = 0;
 	file_keep(&bundle->file, bundle->files_max);
 }
 
@@ -276,10 +281,32 @@ static void end_file(struct ky_bundle *bundle)
 		ky_bundle_fail(bundle, error);
 }
 
-static bool is_large_enough(const struct ky_bundle *bundle)
+/* Return what ends the file, about: definitions once more, and an index with an entry for each chunk. */
+static uint64_t end_bytes(const struct ky_bundle *bundle)
 {
+	return bundle->about.all.used + bundle->about.fresh.used + END_BYTES +
+	       PART_END_BYTES * bundle->parts_count + file_bytes(bundle) / 64;
+}
+
+/* Report whether so much more, and the end, would make the file too large. */
+static bool has_no_room(const struct ky_bundle *bundle, uint64_t more)
+{
+	return file_bytes(bundle) + end_bytes(bundle) + more >= bundle->max_bytes;
+}
+
+static bool is_large_enough(struct ky_bundle *bundle)
+{
+	const uint64_t least =
+		bundle->max_bytes / 16 < PIECE_BYTES ? bundle->max_bytes / 16 : PIECE_BYTES;
 	const uint64_t bytes = file_bytes(bundle);
-	return bundle->max_bytes && bytes >= bundle->max_bytes && bytes / 2 >= bundle->begun_bytes;
+	if (!bundle->max_bytes || !has_no_room(bundle, bundle->held_bytes + least))
+		return false;
+	/* A limit that nothing fits into cannot be kept. */
+	if (bundle->max_bytes < 2 * (bundle->begun_bytes + end_bytes(bundle)))
+		return bytes >= bundle->max_bytes && bytes / 2 >= bundle->begun_bytes;
+	flush_parts(bundle);
+	bundle->held_bytes = 0;
+	return has_no_room(bundle, 2 * least) && file_bytes(bundle) / 2 >= bundle->begun_bytes;
 }
 
 void ky_bundle_before_data(struct ky_bundle *bundle)
@@ -435,6 +462,7 @@ void ky_bundle_stream_write(struct ky_bundle *bundle, uint32_t number, const voi
 	if (part->stream.kind != KY_KYMO_STREAM_SYMBOLS)
 		ky_bundle_before_data(bundle);
 	ky_out_append(&part->stream.records, data, bytes);
+	bundle->held_bytes += bytes;
 	if (part->stream.records.used < GATHER_BYTES && !part->stream.records.error)
 		return;
 	flush_stream(part);

@@ -52,8 +52,9 @@ void ky_bundle_flush(struct ky_bundle *bundle);
 int ky_bundle_error(const struct ky_bundle *bundle);
 bool ky_bundle_is_full(const struct ky_bundle *bundle);
 struct ky_bundle_facts {
-	uint64_t events; /* of drums */
-	uint64_t bytes;  /* written, all files */
+	uint64_t events;         /* of drums */
+	uint64_t events_removed; /* of these, in files that a rotation has removed */
+	uint64_t bytes;          /* written, all files */
 	uint32_t files;
 	const char *path; /* of the file that is being written */
 };

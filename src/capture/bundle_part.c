@@ -193,6 +193,8 @@ void ky_bundle_clock(struct ky_bundle *bundle, uint32_t number,
 	ky_bundle_appended(bundle);
 }
 
+#define PIECE_HEAD_BYTES 64u
+
 void ky_bundle_block(struct ky_bundle *bundle, uint32_t number, const struct ky_block *block,
 		     const struct ky_thread *thread, struct ky_sites *sites)
 {
@@ -211,6 +213,7 @@ void ky_bundle_block(struct ky_bundle *bundle, uint32_t number, const struct ky_
 		write_thread(drum, thread);
 	format->block(drum->writer, block, thread, sites);
 	bundle->events += block->events;
+	bundle->held_bytes += (uint64_t)block->count * sizeof(uint64_t) + PIECE_HEAD_BYTES;
 	ky_bundle_appended(bundle);
 }
 

@@ -70,13 +70,18 @@ struct ky_bundle_about {
 	uint64_t clock_ns;   /* when the clocks were last read */
 };
 
+struct ky_bundle_kept {
+	char *path;
+	uint64_t events_before; /* in all files before it */
+};
+
 struct ky_bundle_file {
 	char *pattern;         /* the path as given; NULL: the descriptor is the caller's */
 	int fd;                /* -1: none */
 	uint32_t number;       /* of files so far */
 	uint64_t bytes_before; /* of all files before this one */
 	char path[PATH_MAX];
-	char **kept; /* paths of the files that exist, oldest first */
+	struct ky_bundle_kept *kept; /* the files that exist, oldest first */
 	uint32_t kept_count;
 	uint32_t kept_room;
 };
@@ -89,6 +94,7 @@ struct ky_bundle {
 	uint64_t max_bytes;
 	uint32_t files_max;
 	uint64_t begun_bytes; /* of this file, after everything was stated again */
+	uint64_t held_bytes;  /* at most so much is gathered in the parts, and not packed yet */
 	bool due;             /* the next data begins the next file */
 	bool rotating;
 	bool full;

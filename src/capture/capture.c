@@ -275,6 +275,7 @@ static void gather_facts(struct ky_capture *capture)
 	if (capture->bundle)
 		ky_bundle_facts(capture->bundle, &bundle);
 	facts->events = bundle.events;
+	facts->events_removed = bundle.events_removed;
 	facts->bytes = bundle.bytes;
 	facts->files = bundle.files;
 	const char *const path = capture->output.fd >= 0 ? capture->output.path : bundle.path;
@@ -439,6 +440,7 @@ static void close_all(struct ky_capture *capture)
 			capture->error = write_failed(capture, error);
 	}
 	capture->facts->events = bundle.events;
+	capture->facts->events_removed = bundle.events_removed;
 	capture->facts->kept = capture->output.kept;
 	ky_capture_output_close(&capture->output);
 	ky_snapshots_close(&capture->flight);

@@ -90,7 +90,8 @@ struct ky_capture_hot {
 
 struct ky_capture_facts {
 	uint64_t elapsed_ns;
-	uint64_t events; /* of drums */
+	uint64_t events;         /* of drums */
+	uint64_t events_removed; /* of these, in files that --rotate has removed */
 	uint64_t events_lost;
 	uint64_t events_unwritten; /* read, but not in the file */
 	uint64_t kernel_pages, kernel_lost;

@@ -137,6 +137,9 @@ static void print_events(const struct ky_capture_facts *facts)
 	if (facts->drums)
 		line("events", "%s of %u process%s in %s", ky_quantity_count(number, facts->events),
 		     facts->drums, facts->drums == 1 ? "" : "es", spent);
+	if (facts->events_removed)
+		line("kept", "%s of them: older files were removed",
+		     ky_quantity_count(number, facts->events - facts->events_removed));
 	snprintf(pages, sizeof(pages), "%s of events",
 		 ky_quantity_bytes(number, facts->kernel_pages * 4096));
 	snprintf(samples, sizeof(samples), "%s samples", ky_quantity_count(number, facts->samples));
@@ -344,6 +347,7 @@ void ky_capture_summary_json(const struct ky_capture_command *command,
 	ky_json_out_uint(&json, "elapsed_ns", facts->elapsed_ns);
 	ky_json_out_uint(&json, "processes", facts->drums);
 	ky_json_out_uint(&json, "events", facts->events);
+	ky_json_out_uint(&json, "events_removed", facts->events_removed);
 	ky_json_out_uint(&json, "events_lost", facts->events_lost);
 	ky_json_out_uint(&json, "events_unwritten", facts->events_unwritten);
 	ky_json_out_uint(&json, "damaged", facts->damaged);

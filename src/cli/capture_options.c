@@ -221,7 +221,7 @@ const struct ky_option ky_capture_options[] = {
 	 .help = "the format, whatever the file's name: kymo, json, pftrace or fxt"},
 	{"max-size", AT(SIZE, capture.max_bytes), .argument = "SIZE",
 	 .help = "end when the file is this large; with --rotate, start the next file",
-	 .more = "For other formats, the size of the intermediate .kymo file counts."},
+	 .more = "Of .kymo files; others are made at the end, of any size. Names of sampled functions come on top."},
 	{"rotate", AT(NUMBER, files_max), .argument = "N", .most = 1000000,
 	 .help = "start a new file every --max-size and keep the last N (0: all); FILE may contain "
 		 "${rotation}",

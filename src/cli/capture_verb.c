@@ -100,6 +100,11 @@ static int choose_place(struct ky_capture_command *command, struct place *place)
 	if (place->converts && (command->files_max != UINT32_MAX || ky_path_rotates(place->output)))
 		return ky_cli_usage("files that rotate are .kymo: 'kymo convert' makes others of "
 				    "them");
+	if (place->converts && command->capture.max_bytes)
+		return ky_cli_usage("--max-size limits a .kymo file, and %s is made of one at the "
+				    "end, larger or smaller: record a .kymo file, and 'kymo "
+				    "convert' makes others of it",
+				    place->output);
 	if (!name_files(command, place)) {
 		ky_cli_error("not enough memory");
 		return KY_EXIT_FAILED;

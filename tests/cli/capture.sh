@@ -280,16 +280,31 @@ fine=$([ $code -eq 0 ] && [ ${#files[@]} -gt 1 ] && echo 0 || echo 1)
 has r.0.kymo slice && has r.1.kymo slice || fine=1
 for file in "${files[@]}"; do
 	valid "$file" || fine=1
+	[ "$(stat -c %s "$file")" -le 65536 ] || { fine=1 && ls -l r.*.kymo >>err; }
 done
-report "files rotate, and each is complete" "$fine"
+report "files rotate, each is complete, and none is larger than it may be" "$fine"
 
 run run -o s.kymo --max-size 64k --rotate 2 -- "$demo" --tasks 2000 --seconds 0.3
 files=(s.*.kymo)
 [ $code -eq 0 ] && [ ${#files[@]} -eq 2 ]
 report "the oldest are removed" $?
 
+run run --json -o c.kymo --max-size 64k --rotate 2 -- "$target_program" fill 50000
+kept=0
+for file in c.*.kymo; do
+	has "$file" "slice where name = 'fill'" || kept=-1000000
+	kept=$((kept + $(count "$file" "slice where name = 'fill'")))
+done
+removed=$(grep -o '"events_removed": *[0-9]*' err | grep -o '[0-9]*$')
+[ $code -eq 0 ] && [ "${removed:-0}" -gt 0 ] && grep -q '"events": *50000,' err && [ $((kept + removed)) -eq 50000 ]
+report "the summary says how many events were removed, and no file is empty" $?
+
+run run -o c.json --max-size 64k -- true
+[ $code -eq 2 ] && grep -q 'max-size limits a .kymo file' err && [ ! -e c.json ]
+report "a size of another format is refused" $?
+
 run run -o full.kymo --max-size 32k -- sh -c "'$demo' --tasks 2000 --seconds 0.3; exit 6"
-[ $code -eq 6 ] && has full.kymo slice && [ "$(stat -c %s full.kymo)" -lt 200000 ]
+[ $code -eq 6 ] && has full.kymo slice && [ "$(stat -c %s full.kymo)" -le 32768 ]
 report "a full file ends the capture, and the program goes on" $?
 
 if [ "$(id -u)" -eq 0 ] && mkdir disk && mount -t tmpfs -o size=64k none disk 2>/dev/null; then

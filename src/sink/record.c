@@ -111,6 +111,7 @@ static int begin_file(struct kymo_session *s, bool replacing)
 	if (error)
 		return error;
 	s->rotation++;
+	s->held_bytes = 0;
 	s->clocks_written = 0;
 	/* Blocks hold ticks and need every reading; otherwise the file's head has the first. */
 	s->clock_ns = s->output.format->block ? 0 : info.clock.boottime_ns;
@@ -148,9 +149,25 @@ static void write_process(struct kymo_session *s)
 				  ky_drum_view_string(&s->stream.view, name));
 }
 
+/* A format that packs blocks holds some, and ends a file with definitions and an index: near the limit, pack at once. */
+static uint64_t bytes_at_end(struct kymo_session *s)
+{
+	const uint64_t least = s->options.max_bytes / 16;
+	uint64_t bytes = ky_output_bytes(&s->output);
+	if (!s->output.format->block)
+		return bytes;
+	bytes += bytes / 64 + least;
+	if (bytes + s->held_bytes < s->options.max_bytes)
+		return 0;
+	s->output.format->flush(s->output.writer);
+	s->held_bytes = 0;
+	bytes = ky_output_bytes(&s->output);
+	return bytes + bytes / 64 + least;
+}
+
 static void check_size(struct kymo_session *s)
 {
-	if (s->options.max_bytes == 0 || ky_output_bytes(&s->output) < s->options.max_bytes)
+	if (s->options.max_bytes == 0 || bytes_at_end(s) < s->options.max_bytes)
 		return;
 	if (s->output.compressed) { /* the limit is of the compressed size, including buffers */
 		ky_output_push(&s->output, true);
@@ -222,6 +239,7 @@ static void on_block(void *context, const struct ky_block *block, const struct k
 		rotate(s);
 	if (s->output.writer && !s->full) {
 		s->written += block->events;
+		s->held_bytes += block->count * sizeof(uint64_t);
 		s->output.format->block(s->output.writer, block, thread, &s->stream.sites);
 	}
 	after_write(s);

@@ -48,6 +48,7 @@ struct kymo_session {
 	struct ky_lost_counts lost_before; /* the drum's own counts when the session began */
 	struct ky_lost_counts losses_told; /* the same, in the files before this one */
 	uint64_t lost_told;                /* events in all, in the files before this one */
+	uint64_t held_bytes;               /* at most so much of the file is not packed yet */
 	uint64_t safe;                     /* events that are in a file for certain */
 	bool rotation_due;                 /* the next event begins the next file */
 	uint64_t snapshots_seen;           /* ring mode */

@@ -123,6 +123,38 @@ static void parts_stand_alone_and_hold_everything_once(void **state)
 		assert_int_equal(seen[i], 1);
 }
 
+#define BLOCKS_BYTES 65536
+
+static void record_blocks(void)
+{
+	struct kymo_session *session = start(
+		(struct kymo_options){.path = "part.${rotation}.kymo", .max_bytes = BLOCKS_BYTES});
+	uint64_t random = 1;
+	for (int i = 0; i < 60000; i++) {
+		random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		KYMO_INSTANT("a", "event", "random", random);
+		if (i % 5000 == 0)
+			MUST(kymo_session_flush(session) == 0);
+	}
+	MUST(kymo_session_stop(&session) == 0);
+}
+
+/* What is packed in large portions is not packed too late. */
+static void parts_of_blocks_are_not_larger(void **state)
+{
+	(void)state;
+	child_expect(record_blocks);
+	const unsigned parts = folder_files();
+	assert_true(parts > 2);
+	for (unsigned i = 0; i < parts; i++) {
+		char path[32];
+		struct stat status;
+		snprintf(path, sizeof(path), "part.%u.kymo", i);
+		assert_int_equal(stat(path, &status), 0);
+		assert_true(status.st_size > 0 && status.st_size <= BLOCKS_BYTES);
+	}
+}
+
 static void record_compressed_parts(void)
 {
 	struct kymo_session *session = start(
@@ -438,6 +470,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(parts_stand_alone_and_hold_everything_once),
 		TEST(the_last_part_is_not_empty),
+		TEST(parts_of_blocks_are_not_larger),
 		TEST(compressed_parts_count_what_is_on_disk),
 		TEST(without_a_place_for_parts_the_session_stops_at_the_limit),
 		TEST(a_name_in_use_and_one_with_the_pid_are_told_apart),

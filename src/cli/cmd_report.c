@@ -22,6 +22,20 @@ struct options {
 	struct ky_report report;
 };
 
+/* Report whether the trace has calls of functions: what is outermost there has the most time, and tells the least. */
+static bool has_functions(const struct ky_trace *trace)
+{
+	static const char note[] = "functions: ";
+	for (uint32_t i = 0; i < trace->metadata.rows.count; i++) {
+		const char *const key = ky_text_of(trace, trace->metadata.key[i]);
+		const char *const text = ky_text_of(trace, trace->metadata.text[i]);
+		if (key && text && strcmp(key, "capture_note") == 0 &&
+		    strncmp(text, note, sizeof(note) - 1) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void set_defaults(struct options *options)
 {
 	struct ky_report *const report = &options->report;
@@ -32,7 +46,10 @@ static void set_defaults(struct options *options)
 	if (options->sort != NOT_GIVEN)
 		report->sort = ky_report_measures[options->sort].name;
 	else
-		report->sort = report->samples || report->by != KY_BY_NAME ? "self" : "total";
+		report->sort =
+			report->samples || report->by != KY_BY_NAME || has_functions(report->trace)
+				? "self"
+				: "total";
 	if (options->limit != NOT_GIVEN)
 		report->limit = options->limit;
 	else
@@ -113,8 +130,8 @@ static const struct ky_option options[] = {
 	{"by", AT(CHOICE, report.by), .argument = "WHAT", .choices = ky_cli_by,
 	 .help = "name (default), category, thread or process"},
 	{"sort", AT(CHOICE, sort), .argument = "MEASURE", .choices = ky_report_measures,
-	 .help = "total, self, count, min, mean, p50, p95, p99 or max (default: total; self with --by "
-		 "category, thread or process, because their slices nest)"},
+	 .help = "total, self, count, min, mean, p50, p95, p99 or max (default: total; self for calls "
+		 "of functions, and with --by category, thread or process, because their slices nest)"},
 	{"limit", AT(NUMBER, limit), .argument = "N",
 	 .help = "maximum rows, per parent in a tree; 0 = all (default 30; tree 10)",
 	 .more = "`--json` and `--csv` print all by default."},
@@ -147,8 +164,9 @@ const struct ky_verb ky_verb_report = {
 	.details =
 		"Percentiles are exact: the smallest duration that at least this part of all does not exceed. A "
 		"slice that never ended counts up to the end of the trace; the report shows how many there are. "
-		"Instants only have a count. Slices inside others of the same name, thread or category are counted "
-		"each, so `total` may exceed the time that passed; `self` never does on one thread.\n"
+		"Instants only have a count. The time of slices inside others of the same name (recursion) is in `total` "
+		"once; with `--by`, slices inside others are counted each, so `total` may exceed the time that passed; "
+		"`self` never does on one thread.\n"
 		"\n"
 		"Where source lines are known, a function of samples shows the line at which most of its time was "
 		"spent; if it only calls others, the line of the call that took most.",

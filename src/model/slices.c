@@ -16,7 +16,13 @@
 #include "base/array.h"
 #include "model/build.h"
 
-#define DEPTH_MAX 512u
+/*
+ * How many slices are in each other at most: as many as Perfetto takes when more than a few of them have a known end,
+ * which are looked at with each event; otherwise as many as a recursive function has.
+ */
+#define FINITE_FEW 2u
+#define FINITE_DEPTH_MAX 512u
+#define DEPTH_MAX 32768u
 /*
  * How many tracks are tried, in order, for a slice that overlaps others, before it gets one to
  * itself.
@@ -116,9 +122,10 @@ static uint32_t start(struct ky_trace *trace, struct ky_track_state *state, int6
 		      uint32_t track, uint32_t category, uint32_t name, uint32_t args, uint8_t kind)
 {
 	struct ky_slices *slices = &trace->slices;
-	if (state->depth >= DEPTH_MAX) {
+	const uint32_t most = state->finite > FINITE_FEW ? FINITE_DEPTH_MAX : DEPTH_MAX;
+	if (state->depth >= most) {
 		ky_problem(trace, "slice_too_deep", KY_DATA_LOSS, KY_NO_PLACE,
-			   "more than %u slices in each other", DEPTH_MAX);
+			   "more than %u slices in each other", most);
 		return KY_NONE;
 	}
 	const uint32_t slice = ky_append(trace, slices);
@@ -233,7 +240,7 @@ uint32_t ky_build_instant(struct ky_trace *trace, int64_t ts, uint32_t track, ui
 	if (!state)
 		return KY_NONE;
 	close_ended(trace, state, ts, true);
-	if (state->depth >= DEPTH_MAX)
+	if (state->depth >= FINITE_DEPTH_MAX)
 		close_ended(trace, state, ts, false);
 	return start(trace, state, ts, 0, track, category, name, args, KY_SLICE_INSTANT);
 }

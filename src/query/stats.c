@@ -103,6 +103,7 @@ struct making {
 	uint32_t *groups;     /* by key: row, or KY_NONE when it has none yet */
 	struct ky_stats_row *rows;
 	uint32_t count, room;
+	bool by_name;
 };
 
 static uint32_t add_row(struct making *making, uint32_t key)
@@ -136,7 +137,7 @@ static int group_tracks(struct making *making, enum ky_stats_by by)
 static int open_making(struct making *making, const struct ky_trace *trace, enum ky_stats_by by,
 		       const struct ky_stats_filter *filter)
 {
-	*making = (struct making){.trace = trace};
+	*making = (struct making){.trace = trace, .by_name = by == KY_BY_NAME};
 	const bool by_string = by == KY_BY_NAME || by == KY_BY_CATEGORY;
 	const int error = ky_filter_open(&making->filter, trace, filter);
 	if (error)
@@ -173,6 +174,26 @@ static void take_from_parent(struct making *making, uint32_t parent, struct ky_i
 		row->self_ns = ky_sub_clamped(row->self_ns, ky_sub_clamped(end, child.begin));
 }
 
+/*
+ * Report whether a slice is in one of the same name, which has its time already: recursion. Most are not, because no
+ * slice of that name has reached so far in time.
+ */
+static bool recurs(const struct making *making, const struct ky_stats_row *row, uint32_t slice,
+		   int64_t begin)
+{
+	const struct ky_slices *const slices = &making->trace->slices;
+	if (!making->by_name || !row->count || begin >= row->until_ns)
+		return false;
+	uint32_t inner = slice;
+	for (uint32_t at = slices->parent[slice]; at < inner; at = slices->parent[at]) {
+		if (slices->name[at] == slices->name[slice] &&
+		    slices->kind[at] != KY_SLICE_INSTANT && ky_filter_slice(&making->filter, at))
+			return true;
+		inner = at;
+	}
+	return false;
+}
+
 static int add_slice(struct making *making, uint32_t slice)
 {
 	const struct ky_slices *const slices = &making->trace->slices;
@@ -190,9 +211,12 @@ static int add_slice(struct making *making, uint32_t slice)
 	}
 	const struct ky_interval span = ky_filter_interval(&making->filter, slice);
 	const int64_t ns = ky_sub_clamped(span.end, span.begin);
+	if (!recurs(making, row, slice, span.begin))
+		row->total_ns = ky_add_clamped(row->total_ns, ns);
+	if (!row->count || span.end > row->until_ns)
+		row->until_ns = span.end;
 	row->count++;
 	row->unfinished += slices->dur[slice] < 0;
-	row->total_ns = ky_add_clamped(row->total_ns, ns);
 	row->self_ns = ky_add_clamped(row->self_ns, ns);
 	row->min_ns = ns < row->min_ns ? ns : row->min_ns;
 	row->max_ns = ns > row->max_ns ? ns : row->max_ns;

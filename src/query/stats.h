@@ -33,8 +33,9 @@ struct ky_stats_row {
 	uint64_t count;
 	uint64_t unfinished;
 	uint64_t instants;
-	int64_t total_ns;
+	int64_t total_ns; /* by name, slices in slices of the same name count once */
 	int64_t self_ns;
+	int64_t until_ns; /* the latest end */
 	int64_t min_ns, max_ns;
 	int64_t p50_ns, p95_ns, p99_ns;
 	double mean_ns, stddev_ns;

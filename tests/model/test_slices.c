@@ -232,8 +232,19 @@ static void slices_that_overlap_go_to_a_track_of_their_own(void **state)
 static void depth_is_bounded_and_says_so(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 600; i++)
+	for (int i = 0; i < 32768 + 88; i++)
 		ky_put_begin(trace, i, track, 0, text("deep"), 0);
+	finish();
+	assert_int_equal(trace->slices.rows.count, 32768);
+	assert_int_equal(trace->slices.depth[32767], 32767);
+	assert_int_equal(problem("slice_too_deep"), 88);
+}
+
+static void depth_of_slices_with_known_ends_is_that_of_perfetto(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 600; i++)
+		ky_put_complete(trace, i, 10000 - 2 * i, track, 0, text("deep"), 0);
 	finish();
 	assert_int_equal(trace->slices.rows.count, 512);
 	assert_int_equal(problem("slice_too_deep"), 88);
@@ -408,6 +419,7 @@ int main(void)
 		TEST(an_end_with_a_name_ends_the_slice_of_that_name),
 		TEST(slices_that_overlap_go_to_a_track_of_their_own),
 		TEST(depth_is_bounded_and_says_so),
+		TEST(depth_of_slices_with_known_ends_is_that_of_perfetto),
 		TEST(arguments_of_begin_and_end_are_joined),
 		TEST(an_empty_set_is_none),
 		TEST(flows_bind_to_the_enclosing_or_the_next_slice),

@@ -110,10 +110,10 @@ struct ky_open_async {
 
 #define KY_EVENT_ANEW (-1)
 /*
- * Deeper spans are counted and left out, with their ends: the model takes no more slices in each other than 512, of all drums of
+ * Deeper spans are counted and left out, with their ends: the model takes no more slices in each other than 32768, of all drums of
  * a thread, and an end whose begin it left out would end another.
  */
-#define KY_EVENT_DEPTH_MAX 480u
+#define KY_EVENT_DEPTH_MAX 32000u
 
 /* A span of the stack is its trace point alone. */
 #define KY_EVENT_ITEM_BYTES sizeof(const struct ky_site *)

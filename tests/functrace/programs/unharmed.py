@@ -5,6 +5,7 @@ of the program alone, and the calls that can be seen are seen.
 
 Exit 1 when a check failed, 77 when nothing could run."""
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -478,6 +479,41 @@ def fib(depth, n):
     return [(depth, "fib")] + ([] if n < 2 else fib(depth + 1, n - 1) + fib(depth + 1, n - 2))
 
 
+RECURSION = """#include <stdio.h>
+__attribute__((noinline)) int fib(int n)
+{
+	return n < 2 ? n : fib(n - 1) + fib(n - 2);
+}
+__attribute__((noinline)) int deep(int n)
+{
+	char text[16];
+	int result = n ? deep(n - 1) : 0;
+	return result + snprintf(text, sizeof(text), "%d", n);
+}
+int main(void)
+{
+	printf("%d %d\\n", fib(15), deep(5000));
+	return 0;
+}
+"""
+
+
+def recursion(folder):
+    """Calls are kept however deep they are; the report counts the time of recursive ones once, and sorts by self time."""
+    if not compiled(f"{folder}/recurs", "gcc", "-O1", written(f"{folder}/recurs.c", RECURSION)):
+        return "no compiler here"
+    path = traced.same_as_bare(folder, [f"{folder}/recurs"], "--functions=fib,deep,main", "--engine", "patch")
+    seen = traced.query(path, "select count(*), max(depth) from slice where name = 'deep'")[0]
+    traced.check("all calls, with their depth", traced.lost(path) or (seen[0] == "5001" and int(seen[1]) >= 5000), seen)
+    done = traced.kymo("report", "--json", path)
+    rows = json.loads(done.stdout)["rows"] if done.returncode == 0 else []
+    total = {row["name"]: row["total_ns"] for row in rows}
+    traced.check("recursive time once", total and total["fib"] <= total["main"] and total["deep"] <= total["main"], total)
+    selves = [row["self_ns"] for row in rows]
+    traced.check("sorted by self time", selves == sorted(selves, reverse=True), selves)
+    return None
+
+
 def instrumented(folder):
     """-finstrument-functions: the loader has not relocated a library that it stops for; the exit hook may be a jump."""
     source, ran = f"{TORTURE}/tree.c", 0
@@ -499,7 +535,7 @@ def instrumented(folder):
     return None if ran else "no compiler here"
 
 
-SCENARIOS = (instrumented, memory_is_given_back, uprobes_of_others, stacks_that_are_copied, stacks_that_are_switched, libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs)
+SCENARIOS = (instrumented, recursion, memory_is_given_back, uprobes_of_others, stacks_that_are_copied, stacks_that_are_switched, libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs)
 
 if __name__ == "__main__":
     sys.exit(traced.run_scenarios([(scenario.__name__, scenario) for scenario in SCENARIOS], sys.argv[2:]))

@@ -11,6 +11,7 @@
 #include "core/assert.h"
 #include "core/drum_view.h"
 #include "core/parked.h"
+#include "core/slots.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -127,6 +128,57 @@ static bool end_epoch(const struct ky_drum_reading *last, const struct ky_drum_r
 	return true;
 }
 
+/*
+ * The counter jumped ahead of the clocks, as when a virtual machine goes on elsewhere. Ticks before must not be pressed
+ * into a moment: they end at their own rate, and what is between then and the new reading happened right before that.
+ */
+static bool end_jump(const struct ky_drum_reading *last, const struct ky_drum_reading *now,
+		     uint64_t every_ticks, struct ky_drum_reading *end)
+{
+	const uint64_t ns = now->boottime_ns - last->boottime_ns;
+	const uint64_t expected = (uint64_t)((ky_u128)ns * every_ticks / EVERY_NS);
+	if (ns < SPACING_NS || expected > UINT64_MAX / 4 ||
+	    now->ticks - last->ticks < 2 * expected + every_ticks)
+		return false;
+	*end = *now;
+	end->ticks = last->ticks + expected;
+	return true;
+}
+
+/* Report whether the rate is no guess: the last two readings have it, too, up to an eighth. */
+static bool knows_rate(const struct ky_drum_clock *clock)
+{
+	if (clock->count < 2)
+		return false;
+	const struct ky_drum_reading *b = &clock->readings[clock->count - 1], *a = b - 1;
+	const uint64_t ns = b->boottime_ns - a->boottime_ns, every = clock->every_ticks;
+	const uint64_t ticks = (uint64_t)((ky_u128)ns * every / EVERY_NS);
+	const uint64_t off = b->ticks - a->ticks - ticks + ticks / 8;
+	return every && ns >= SPACING_NS && off <= ticks / 4;
+}
+
+/*
+ * The counter went back: the kernel would not use it any more, and after that it shows no order. Go on with one that is made
+ * of CLOCK_MONOTONIC, at the rate that the counter had, from where it would be now. All events take the slow path then.
+ */
+static void give_up(struct ky_drum *drum, const struct ky_drum_reading *last,
+		    const struct ky_drum_reading *now)
+{
+	const uint64_t every = drum->clock->every_ticks ? drum->clock->every_ticks : EVERY_NS;
+	const uint64_t ns = now->monotonic_ns - last->monotonic_ns;
+	drum->made_ns = now->monotonic_ns;
+	drum->made_ticks = last->ticks + (uint64_t)((ky_u128)ns * every / EVERY_NS) + 1;
+	drum->made_rate = (every << 20) / EVERY_NS;
+	/* Pairs with the acquire load in ky_drum_ticks(). */
+	__atomic_store_n(&drum->ticks_inline, false, __ATOMIC_RELEASE);
+}
+
+static bool went_back(const struct ky_drum_reading *last, const struct ky_drum_reading *now)
+{
+	return last && now->ticks <= last->ticks &&
+	       now->boottime_ns >= last->boottime_ns + SPACING_NS;
+}
+
 static void append(struct ky_drum *drum, const struct ky_drum_reading *reading)
 {
 	struct ky_drum_clock *clock = drum->clock;
@@ -148,7 +200,8 @@ void ky_clock_put(struct ky_drum *drum, const struct ky_drum_reading *reading)
 	struct ky_drum_reading end;
 	if (last && (reading->ticks <= last->ticks || reading->boottime_ns < last->boottime_ns))
 		return;
-	if (last && end_epoch(last, reading, clock->every_ticks, &end))
+	if (last && (end_epoch(last, reading, clock->every_ticks, &end) ||
+		     (knows_rate(clock) && end_jump(last, reading, clock->every_ticks, &end))))
 		append(drum, &end);
 	else
 		measure_rate(clock, last, reading);
@@ -164,7 +217,14 @@ static void add_reading(struct ky_drum *drum, bool force)
 		count && count <= max ? &clock->readings[count - 1] : NULL;
 	if (last && !force && ky_os_boottime() - last->boottime_ns < SPACING_NS)
 		return;
-	const struct ky_drum_reading reading = ky_clock_read(drum);
+	struct ky_drum_reading reading = ky_clock_read(drum);
+	if (drum->ticks_inline && went_back(last, &reading)) {
+		give_up(drum, last, &reading);
+		reading = ky_clock_read(drum);
+	}
+	/* Each time: a thread that was in the middle of an event goes back to the counter. */
+	if (drum->made_rate)
+		ky_slots_slow_only(true);
 	ky_clock_put(drum, &reading);
 }
 

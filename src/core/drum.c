@@ -8,12 +8,14 @@
  *                  └──▶ FAILED
  *
  * Invariants: only the thread whose id is in maker changes the state from NONE, STALE or MAKING (a forked child resets a
- * maker that does not exist in it). drum is constant while the state is READY; a thread that loaded READY (acquire) sees
+ * maker that does not exist in it). drum is constant while the state is READY, but for a counter that is given up
+ * (clock.c); a thread that loaded READY (acquire) sees
  * all of it, by the release store at the end of make() and remake().
  */
 #include "core/drum.h"
 
 #include "core/assert.h"
+#include "core/clock.h"
 #include "core/drum_make.h"
 #include "core/slots.h"
 #include "os/mail.h"
@@ -512,7 +514,14 @@ void ky_drum_keep_categories(void)
 
 uint64_t ky_drum_ticks(const struct ky_drum *d)
 {
-	return d->ticks_inline ? ky_cpu_ticks() : ky_os_monotonic();
+	/* Pairs with the release store in give_up(), clock.c. */
+	if (__atomic_load_n(&d->ticks_inline, __ATOMIC_ACQUIRE))
+		return ky_cpu_ticks();
+	const uint64_t now = ky_os_monotonic();
+	if (!d->made_rate)
+		return now;
+	const uint64_t past = now > d->made_ns ? now - d->made_ns : 0;
+	return d->made_ticks + (uint64_t)((ky_u128)past * d->made_rate >> 20);
 }
 
 static void raise_to(uint64_t *field, uint64_t value)

@@ -33,6 +33,9 @@ struct ky_drum {
 	bool adopted;     /* made by another copy of the library, which closes fd */
 	bool borrowed;    /* mapped by another copy, too */
 	bool ticks_inline; /* ticks are those of the counter that kymo.h reads */
+	/* Not 0 after the counter was given up (clock.c): ticks a nanosecond of CLOCK_MONOTONIC, times 2^20, since then. */
+	uint64_t made_rate;
+	uint64_t made_ticks, made_ns;
 };
 
 /* The sizes of a new drum; init.c reads them from the environment. */

@@ -435,8 +435,8 @@ uint64_t *ky_ring_reserve(struct ky_drum *drum, struct ky_ring_writer *w, uint32
 	*ticks = ky_drum_ticks(drum);
 	const uint32_t high = (uint32_t)(*ticks >> 32);
 	uint64_t *const pos = put_high(w, high);
-	const bool slow =
-		!drum->ticks_inline || __atomic_load_n(&ky_ring_slow_only, __ATOMIC_RELAXED);
+	const bool slow = !__atomic_load_n(&drum->ticks_inline, __ATOMIC_RELAXED) ||
+			  __atomic_load_n(&ky_ring_slow_only, __ATOMIC_RELAXED);
 	__atomic_store_n(&w->pub.ky_high, slow ? UINT32_MAX : high, __ATOMIC_RELAXED);
 	return pos;
 }

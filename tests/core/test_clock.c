@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -289,6 +290,98 @@ static void time_before_a_suspension_is_not_stretched(void **state)
 	assert_int_equal(in_child(suspended), 0);
 }
 
+/* The counter jumps by ten seconds between two readings: what was before keeps its rate. */
+static void jumped(void)
+{
+	struct ky_drum *drum = ky_drum_get();
+	CHECK(drum);
+	drum->clock->count = 0;
+	struct ky_drum_reading reading = {1000000, 5000000000, 4000000000, 9000000000};
+	for (int i = 0; i < 10; i++) {
+		ky_clock_put(drum, &reading);
+		reading.ticks += 300000000;
+		reading.boottime_ns += 100000000;
+		reading.monotonic_ns += 100000000;
+		reading.realtime_ns += 100000000;
+	}
+	const uint64_t ticks = reading.ticks, ns = reading.boottime_ns;
+	reading.ticks += UINT64_C(30000000000);
+	ky_clock_put(drum, &reading);
+	CHECK(drum->clock->every_ticks == 300000000);
+	struct ky_clock_map map = {0};
+	struct ky_drum_view view;
+	const char *what = "";
+	CHECK(ky_drum_view_open(&view, drum->base, drum->bytes, &what) == 0);
+	CHECK(ky_clock_map_update(&map, &view) == 0 && map.count == 12);
+	const uint64_t middle = ky_clock_map_ns(&map, ticks - 150000000);
+	CHECK(middle + 50000000 >= ns - 10 && middle + 50000000 <= ns + 10);
+	CHECK(ky_clock_map_ns(&map, ticks + 1000) <= ns &&
+	      ky_clock_map_ns(&map, reading.ticks) == ns);
+	ky_clock_map_free(&map);
+}
+
+static void a_counter_that_jumps_begins_anew(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(jumped), 0);
+}
+
+/* The times of the events, which must not decrease. */
+static void check_times(void *context, const struct ky_event *event)
+{
+	uint64_t *const last = context;
+	if (strcmp(event->name.data, "before") == 0)
+		return; /* by the counter as it was */
+	CHECK(event->time_ns >= *last);
+	*last = event->time_ns;
+}
+
+/*
+ * The last reading was further than the counter is: it went back. The recorder goes on with a counter of its own, from
+ * there, and the events have the right times.
+ */
+static void went_back(void)
+{
+	ky_limits.categories = "*";
+	KYMO_INSTANT("a", "before");
+	struct ky_drum *drum = ky_drum_peek();
+	CHECK(drum);
+	if (!drum->ticks_inline)
+		_exit(77);
+	drum->clock->count = 0;
+	struct ky_drum_reading then = ky_clock_read(drum);
+	const uint64_t second = UINT64_C(1000000000);
+	then.ticks += UINT64_C(1) << 45;
+	then.boottime_ns -= second;
+	then.monotonic_ns -= second;
+	then.realtime_ns -= second;
+	ky_clock_put(drum, &then);
+	ky_clock_take(drum, true);
+	CHECK(!drum->ticks_inline && drum->clock->count == 2);
+	CHECK(drum->clock->readings[1].ticks > then.ticks);
+	const uint64_t from_ns = ky_os_boottime();
+	uint64_t last_ns = 0;
+	for (uint32_t i = 0; i < 1000; i++)
+		KYMO_INSTANT("a", "after", "number", i);
+	ky_os_sleep(10000000);
+	ky_clock_take(drum, true);
+	KYMO_INSTANT("a", "after", "number", 1000);
+	CHECK(drum->clock->count == 3);
+	CHECK(readback(check_times, &last_ns).events == 1002);
+	CHECK(last_ns + 1000000 >= from_ns && last_ns <= ky_os_boottime() + 1000000);
+}
+
+static void a_counter_that_goes_back_is_given_up(void **state)
+{
+	(void)state;
+	const int status = in_child(went_back);
+	if (status == 77) {
+		print_message("this machine's counter is not used\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +396,8 @@ int main(void)
 		cmocka_unit_test(no_sample_is_read_half_moved),
 		cmocka_unit_test(samples_of_a_process_killed_while_it_thinned_are_read),
 		cmocka_unit_test(time_before_a_suspension_is_not_stretched),
+		cmocka_unit_test(a_counter_that_jumps_begins_anew),
+		cmocka_unit_test(a_counter_that_goes_back_is_given_up),
 	};
 	return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
 }

@@ -487,7 +487,8 @@ void ky_stream_read_rest(struct ky_stream *s)
 		follow_name(s, input);
 		if (input->next_ticks < input->block.ticks)
 			input->next_ticks = input->block.ticks;
-		if (s->sink.event && input->at == input->block.count)
+		/* Blocks have their losses with them. */
+		if (!s->sink.block && input->at == input->block.count)
 			report_loss(s, input);
 	}
 }

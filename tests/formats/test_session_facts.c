@@ -326,7 +326,7 @@ static void overwrite(void *name)
 }
 
 /* Expect losses of this thread alone, by this cause alone. */
-static void expect_overwritten(const char *path, uint64_t lost)
+static void expect_overwritten(const char *path, uint64_t lost, uint64_t there)
 {
 	struct ky_trace *trace = load(path);
 	const struct ky_losses *l = &trace->losses;
@@ -338,7 +338,7 @@ static void expect_overwritten(const char *path, uint64_t lost)
 		events += l->events[i];
 	}
 	MUST(events == lost && trace->lost == lost);
-	MUST(trace->slices.rows.count + lost == 200001);
+	MUST(trace->slices.rows.count == there);
 	ky_trace_close(&trace);
 }
 
@@ -356,13 +356,51 @@ static void overwrite_in_sessions(void)
 	on_thread(overwrite, "writer");
 	stop_and_count(lost);
 	for (size_t i = 0; i < FILES; i++)
-		expect_overwritten(files[i], lost[i]);
+		expect_overwritten(files[i], lost[i], 200001 - lost[i]);
 }
 
 static void what_was_overwritten_is_a_loss_of_its_thread(void **state)
 {
 	(void)state;
 	child_expect(overwrite_in_sessions);
+}
+
+static void overwrite_unwanted(void *name)
+{
+	kymo_thread_name(name);
+	KYMO_INSTANT("b", "one");
+	flush_all();
+	for (uint32_t i = 0; i < 200000; i++)
+		KYMO_INSTANT("a", "many", "number", i);
+}
+
+/* The sessions want none of the events that follow: the losses have no event after them. */
+static void overwrite_beside_sessions(void)
+{
+	uint64_t lost[FILES];
+	struct kymo_session *all;
+	const struct kymo_options none = {.size = sizeof(none), .format = KYMO_FORMAT_NONE};
+	ky_limits.ring_bytes = ky_limits.total_bytes = 16u << 10;
+	for (size_t i = 0; i < FILES; i++) {
+		const struct kymo_options options = {.size = sizeof(options),
+						     .path = files[i],
+						     .categories = "b",
+						     .ring_bytes = 16u << 10,
+						     .total_bytes = 16u << 10};
+		MUST(kymo_session_start(&sessions[i], &options) == 0);
+	}
+	MUST(kymo_session_start(&all, &none) == 0);
+	on_thread(overwrite_unwanted, "writer");
+	stop_and_count(lost);
+	MUST(kymo_session_stop(&all) == 0);
+	for (size_t i = 0; i < FILES; i++)
+		expect_overwritten(files[i], lost[i], 1);
+}
+
+static void losses_without_a_later_event_have_their_thread(void **state)
+{
+	(void)state;
+	child_expect(overwrite_beside_sessions);
 }
 
 /* ---- names without room ---- */
@@ -405,6 +443,7 @@ int main(void)
 		TEST(a_thread_that_records_in_destructors_keeps_its_name),
 		TEST(each_format_has_the_losses_with_their_causes),
 		TEST(what_was_overwritten_is_a_loss_of_its_thread),
+		TEST(losses_without_a_later_event_have_their_thread),
 		TEST(names_without_room_are_counted_in_each_format),
 	};
 	return cmocka_run_group_tests_name("session_facts", tests, NULL, NULL);

@@ -50,7 +50,7 @@ static int64_t slice_end(const struct ky_trace *trace, uint32_t slice)
 	return ts + dur;
 }
 
-static bool in_range(const struct ky_export_selection *s, int64_t ts, int64_t end)
+bool ky_selected_range(const struct ky_export_selection *s, int64_t ts, int64_t end)
 {
 	if (s->to_ns != KY_TIME_NONE && ts >= s->to_ns)
 		return false;
@@ -61,7 +61,7 @@ bool ky_selected_slice(const struct ky_trace *trace, const struct ky_export_sele
 		       uint32_t slice)
 {
 	const int64_t ts = trace->slices.ts[slice];
-	if (ts < 0 || !in_range(s, ts, slice_end(trace, slice)))
+	if (ts < 0 || !ky_selected_range(s, ts, slice_end(trace, slice)))
 		return false;
 	if (s->tracks && !s->tracks[trace->slices.track[slice]])
 		return false;
@@ -265,7 +265,7 @@ static bool peek_counter(struct ky_walk *w, int64_t *ts)
 	}
 	for (uint32_t *row = &w->next[KY_WALK_COUNTER]; *row < counters->rows.count; ++*row) {
 		const int64_t at = counters->ts[*row];
-		if (skip_negative(at, &w->left->counters) || !in_range(s, at, at) ||
+		if (skip_negative(at, &w->left->counters) || !ky_selected_range(s, at, at) ||
 		    (s->tracks && !s->tracks[counters->track[*row]]))
 			continue;
 		*ts = at;
@@ -318,7 +318,7 @@ static bool peek_thread_row(struct ky_walk *w, enum ky_walk_what what, int64_t *
 	const struct thread_rows rows = rows_of(w, what);
 	for (uint32_t *row = &w->next[what]; *row < rows.count; ++*row) {
 		if (skip_negative(rows.ts[*row], rows.left) ||
-		    !in_range(&w->selection, rows.ts[*row], row_end(&rows, *row)) ||
+		    !ky_selected_range(&w->selection, rows.ts[*row], row_end(&rows, *row)) ||
 		    !ky_selected_thread(&w->selection, rows.thread[*row]))
 			continue;
 		*ts = rows.dur ? clip_begin(w, rows.ts[*row]) : rows.ts[*row];

@@ -51,6 +51,8 @@ void ky_walk_close(struct ky_walk **walk);
 bool ky_walk_next(struct ky_walk *walk, struct ky_walk_item *item);
 int ky_walk_error(const struct ky_walk *walk);
 
+/* Report whether what lasts from ts to end reaches into the selection's time. */
+bool ky_selected_range(const struct ky_export_selection *selection, int64_t ts, int64_t end);
 /* Report whether that slice or thread is selected. */
 bool ky_selected_slice(const struct ky_trace *trace, const struct ky_export_selection *selection,
 		       uint32_t slice);

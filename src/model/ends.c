@@ -28,8 +28,9 @@ static int64_t program_end(const struct ky_build *build, uint32_t process, int64
 	const uint32_t low =
 		KY_ARRAY_SEARCH(0, build->program_ends_count, at,
 				by_process_and_time(&build->program_ends[at], &wanted) < 0);
-	const struct ky_program_end *end = &build->program_ends[low];
-	return low < build->program_ends_count && end->process == process ? end->ts : INT64_MAX;
+	if (low == build->program_ends_count || build->program_ends[low].process != process)
+		return INT64_MAX;
+	return build->program_ends[low].ts;
 }
 
 static int64_t earlier(int64_t end, int64_t known, int64_t ts)

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "model/build.h"
 #include "model/index.h"
+#include "model/tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,9 +16,22 @@
 #define ROWS_MAX (UINT32_MAX - 1)
 #define ROWS_STRETCH (64u << 10)
 
-static void **pointer_of(void *table, const struct ky_column *column)
+static bool resize(void *table, const struct ky_column *columns, uint32_t columns_count,
+		   uint32_t room, bool populate)
 {
-	return (void **)((char *)table + column->offset);
+	struct ky_rows *rows = table;
+	for (uint32_t i = 0; i < columns_count; i++) {
+		void **items = ky_column_of(table, &columns[i]);
+		const size_t bytes = columns[i].item_bytes;
+		void *grown = ky_array_resized(*items, (size_t)room * bytes);
+		if (!grown)
+			return false;
+		*items = grown;
+		if (populate)
+			ky_array_populate(grown, rows->room * bytes, (size_t)room * bytes);
+	}
+	rows->room = room;
+	return true;
 }
 
 bool ky_rows_grow(void *table, const struct ky_column *columns, uint32_t columns_count)
@@ -33,24 +47,21 @@ bool ky_rows_grow(void *table, const struct ky_column *columns, uint32_t columns
 		room = (uint64_t)rows->room + ROWS_STRETCH;
 	if (room > ROWS_MAX)
 		room = ROWS_MAX;
-	for (uint32_t i = 0; i < columns_count; i++) {
-		void **items = pointer_of(table, &columns[i]);
-		const size_t bytes = columns[i].item_bytes;
-		void *grown = ky_array_resized(*items, (size_t)room * bytes);
-		if (!grown)
-			return false;
-		*items = grown;
-		if (large)
-			ky_array_populate(grown, rows->room * bytes, (size_t)room * bytes);
-	}
-	rows->room = (uint32_t)room;
-	return true;
+	return resize(table, columns, columns_count, (uint32_t)room, large);
+}
+
+bool ky_rows_reserve(void *table, const struct ky_column *columns, uint32_t columns_count,
+		     uint32_t rows)
+{
+	const uint32_t room = ((const struct ky_rows *)table)->room;
+	return rows <= room ||
+	       (rows <= ROWS_MAX && resize(table, columns, columns_count, rows, false));
 }
 
 void ky_rows_free(void *table, const struct ky_column *columns, uint32_t columns_count)
 {
 	for (uint32_t i = 0; i < columns_count; i++) {
-		void **items = pointer_of(table, &columns[i]);
+		void **items = ky_column_of(table, &columns[i]);
 		ky_array_release(*items);
 		*items = NULL;
 	}
@@ -67,67 +78,6 @@ uint64_t ky_rows_bytes(const void *table, const struct ky_column *columns, uint3
 
 /* ---- all tables ---- */
 
-/* KY_COLUMN() of each field of a struct, up to eleven. */
-#define EACH_1(type, field) KY_COLUMN(type, field)
-#define EACH_2(type, field, ...) KY_COLUMN(type, field), EACH_1(type, __VA_ARGS__)
-#define EACH_3(type, field, ...) KY_COLUMN(type, field), EACH_2(type, __VA_ARGS__)
-#define EACH_4(type, field, ...) KY_COLUMN(type, field), EACH_3(type, __VA_ARGS__)
-#define EACH_5(type, field, ...) KY_COLUMN(type, field), EACH_4(type, __VA_ARGS__)
-#define EACH_6(type, field, ...) KY_COLUMN(type, field), EACH_5(type, __VA_ARGS__)
-#define EACH_7(type, field, ...) KY_COLUMN(type, field), EACH_6(type, __VA_ARGS__)
-#define EACH_8(type, field, ...) KY_COLUMN(type, field), EACH_7(type, __VA_ARGS__)
-#define EACH_9(type, field, ...) KY_COLUMN(type, field), EACH_8(type, __VA_ARGS__)
-#define EACH_10(type, field, ...) KY_COLUMN(type, field), EACH_9(type, __VA_ARGS__)
-#define EACH_11(type, field, ...) KY_COLUMN(type, field), EACH_10(type, __VA_ARGS__)
-#define PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, each, ...) each
-#define EACH(type, ...)                                                                            \
-	PICK(__VA_ARGS__, EACH_11, EACH_10, EACH_9, EACH_8, EACH_7, EACH_6, EACH_5, EACH_4,        \
-	     EACH_3, EACH_2, EACH_1, 0)                                                            \
-	(type, __VA_ARGS__)
-#define TABLE(member, ...)                                                                         \
-	{                                                                                          \
-		offsetof(struct ky_trace, member),                                                 \
-			(const struct ky_column[]){EACH(ky_##member, __VA_ARGS__)},                \
-			sizeof((const struct ky_column[]){EACH(ky_##member, __VA_ARGS__)}) /       \
-				sizeof(struct ky_column),                                          \
-	}
-
-static const struct table_columns {
-	size_t offset; /* of the table in struct ky_trace */
-	const struct ky_column *columns;
-	uint32_t columns_count;
-} tables[] = {
-	TABLE(processes, pid, name, cmdline, parent, start_ts, end_ts, args, machine, uid,
-	      sort_index, name_from),
-	TABLE(threads, tid, name, process, start_ts, end_ts, machine, sort_index, is_main,
-	      name_from, is_idle),
-	TABLE(tracks, name, owner, parent, type, unit, args, id, kind, flags),
-	TABLE(slices, ts, dur, track, name, category, parent, args, depth, kind),
-	TABLE(counters, ts, value, track, args),
-	TABLE(flows, out, in, id, name, category),
-	TABLE(args, key, type, value),
-	TABLE(arg_sets, first),
-	TABLE(sched, ts, dur, cpu, thread, end_state, priority),
-	TABLE(thread_states, ts, dur, thread, state, cpu, waker, io_wait, blocked_function),
-	TABLE(raw_events, ts, name, cpu, thread, args),
-	TABLE(mappings, build_id, name, start, end, offset, load_bias),
-	TABLE(frames, name, mapping, rel_pc, file, line),
-	TABLE(callsites, parent, frame, depth),
-	TABLE(samples, ts, thread, callsite, cpu, mode, weight, event),
-	TABLE(logs, ts, thread, priority, tag, message),
-	TABLE(losses, ts, events, thread, cpu, what),
-	TABLE(clock_rows, snapshot, ts, clock, value, machine),
-	TABLE(metadata, key, text, number),
-	TABLE(problems, name, severity, number, first_at, first, input),
-	TABLE(flow_ends, slice, id, name, category, arrives),
-};
-#define TABLES_COUNT (sizeof(tables) / sizeof(tables[0]))
-
-static void *table_of(const struct ky_trace *trace, const struct table_columns *table)
-{
-	return (char *)trace + table->offset;
-}
-
 void ky_trace_no_memory(struct ky_trace *trace)
 {
 	trace->error = -ENOMEM;
@@ -135,8 +85,8 @@ void ky_trace_no_memory(struct ky_trace *trace)
 
 uint32_t ky_append_slow(struct ky_trace *trace, void *table)
 {
-	const struct table_columns *of = tables;
-	while (table_of(trace, of) != table)
+	const struct ky_table_spec *of = ky_tables;
+	while (ky_table_of(trace, of) != table)
 		of++;
 	/* After a failure each try would fault in the columns before the one that has no room, in vain. */
 	if (trace->error)
@@ -180,13 +130,14 @@ static void close_build(struct ky_trace *trace)
 /* Make room for the first rows of all tables, zeroed: what cannot be added for want of memory is row 0, in a table without rows too. */
 static bool grow_tables(struct ky_trace *trace)
 {
-	for (uint32_t i = 0; i < TABLES_COUNT; i++) {
-		void *const table = table_of(trace, &tables[i]);
-		if (!ky_rows_grow(table, tables[i].columns, tables[i].columns_count))
+	for (uint32_t i = 0; i < ky_tables_count; i++) {
+		const struct ky_table_spec *const spec = &ky_tables[i];
+		void *const table = ky_table_of(trace, spec);
+		if (!ky_rows_grow(table, spec->columns, spec->columns_count))
 			return false;
-		for (uint32_t j = 0; j < tables[i].columns_count; j++)
-			memset(*pointer_of(table, &tables[i].columns[j]), 0,
-			       ROWS_FIRST * tables[i].columns[j].item_bytes);
+		for (uint32_t j = 0; j < spec->columns_count; j++)
+			memset(*ky_column_of(table, &spec->columns[j]), 0,
+			       ROWS_FIRST * spec->columns[j].item_bytes);
 	}
 	return true;
 }
@@ -228,9 +179,9 @@ void ky_trace_close(struct ky_trace **out)
 	ky_index_close(trace);
 	ky_clocks_close(&trace->clocks);
 	ky_strings_free(&trace->strings);
-	for (uint32_t i = 0; i < TABLES_COUNT; i++)
-		ky_rows_free(table_of(trace, &tables[i]), tables[i].columns,
-			     tables[i].columns_count);
+	for (uint32_t i = 0; i < ky_tables_count; i++)
+		ky_rows_free(ky_table_of(trace, &ky_tables[i]), ky_tables[i].columns,
+			     ky_tables[i].columns_count);
 	free(trace);
 	*out = NULL;
 }
@@ -238,9 +189,9 @@ void ky_trace_close(struct ky_trace **out)
 uint64_t ky_trace_memory(const struct ky_trace *trace)
 {
 	uint64_t bytes = ky_strings_memory(&trace->strings);
-	for (uint32_t i = 0; i < TABLES_COUNT; i++)
-		bytes += ky_rows_bytes(table_of(trace, &tables[i]), tables[i].columns,
-				       tables[i].columns_count);
+	for (uint32_t i = 0; i < ky_tables_count; i++)
+		bytes += ky_rows_bytes(ky_table_of(trace, &ky_tables[i]), ky_tables[i].columns,
+				       ky_tables[i].columns_count);
 	return bytes;
 }
 

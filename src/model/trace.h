@@ -41,16 +41,20 @@
  * takes no memory. So a table's peak is its own size, and a column is one plain array.
  */
 
-/* A column of a table: the offset of its pointer in the table's struct, and the size of an item. */
+/* A column of a table: the offset of its pointer in the table's struct, and the size of an item; see tables.h. */
 struct ky_column {
 	uint16_t offset;
 	uint16_t item_bytes;
+	const char *name;
+	uint8_t holds;   /* enum ky_holds */
+	uint8_t limit;   /* of a choice */
+	uint16_t target; /* of a row: offset of the other table in struct ky_trace */
 };
 
 #define KY_COLUMN(type, field)                                                                     \
 	{                                                                                          \
-		(uint16_t) offsetof(struct type, field),                                           \
-			(uint16_t)sizeof(*((struct type *)0)->field)                               \
+		.offset = (uint16_t)offsetof(struct type, field),                                  \
+		.item_bytes = (uint16_t)sizeof(*((struct type *)0)->field)                         \
 	}
 
 /* The head of every table's struct. A row's id is its number below count; KY_NONE is no row. */

@@ -74,7 +74,7 @@ cat >loose.json <<'JSON'
 {"ph":"E","pid":1,"tid":1,"ts":5},
 {"ph":"E","pid":1,"tid":2,"ts":6}]
 JSON
-for suffix in json pftrace fxt kymo; do
+for suffix in json pftrace fxt; do
 	expect 0 "convert to $suffix" "$kymo" convert loose.json "o.$suffix"
 	grep -q "cannot carry 2 flows" err.txt || fail "$suffix: ends of flows are gone: $(cat err.txt)"
 	[ "$("$kymo" query --csv "o.$suffix" "select count(*) from flow" 2>err.txt | tail -n 1)" = 0 ] ||
@@ -106,10 +106,21 @@ expect 0 "a name twice" "$kymo" convert twice.json o.json
 expect 0 "convert to fxt" "$kymo" convert o.pftrace o.fxt
 grep -q "clock snapshots" err.txt || fail "clock snapshots are gone: $(cat err.txt)"
 echo '{"traceEvents":[{"ph":"i","pid":1,"tid":1,"ts":1,"name":"a"}],"metadata":{"os":"x"}}' >meta.json
-for suffix in fxt kymo; do
-	expect 0 "convert to $suffix" "$kymo" convert meta.json "o.$suffix"
-	grep -q "1 line of metadata" err.txt || fail "$suffix: metadata is gone: $(cat err.txt)"
+expect 0 "convert to fxt" "$kymo" convert meta.json o.fxt
+grep -q "1 line of metadata" err.txt || fail "fxt: metadata is gone: $(cat err.txt)"
+# .kymo holds everything, and what comes of it later is the same as without it.
+for file in loose.json late.json meta.json; do
+	expect 0 "convert to kymo" "$kymo" convert "$file" o.kymo
+	[ ! -s err.txt ] || fail "kymo: something is left out: $(cat err.txt)"
+	for suffix in json pftrace fxt; do
+		"$kymo" convert "$file" "direct.$suffix" 2>direct.txt
+		"$kymo" convert o.kymo "detour.$suffix" 2>detour.txt
+		cmp "direct.$suffix" "detour.$suffix" || fail "$file: by way of .kymo to $suffix"
+		[ "$(sed s/direct// direct.txt)" = "$(sed s/detour// detour.txt)" ] ||
+			fail "$file: other messages: $(cat detour.txt)"
+	done
 done
+rm -f direct.* detour.*
 rm -f async.json loose.json late.json twice.json meta.json
 
 # Standard input and output.
@@ -185,7 +196,15 @@ mkdir input.part.json
 expect 1 "a default name that is a directory" "$kymo" split --from 1ms input.json
 [ -d input.part.json ] || fail "the directory was moved"
 rmdir input.part.json
+expect 0 "a range to kymo" "$kymo" split --from 1.5ms --to 3ms input.json -o part.kymo
+[ "$(slices part.json)" = "$(slices part.kymo)" ] || fail "a part in .kymo: $(slices part.kymo)"
+expect 0 "parts of a .kymo" "$kymo" split --parts 2 part.kymo
+[ -s part.1.kymo ] && [ -s part.2.kymo ] || fail "no parts of a .kymo"
+expect 0 "a category" "$kymo" split --category db input.json -o db.kymo
+[ -n "$(slices db.kymo)" ] || fail "no slices of a category"
+db=$(slices db.kymo)
 expect 0 "a category" "$kymo" split --category db input.json -o db.json
+[ "$(slices db.json)" = "$db" ] || fail "a category in .kymo: $db"
 [ "$(slices db.json | tail -n +2 | wc -l)" = 1 ] || fail "other categories are there"
 expect 0 "a thread" "$kymo" split --thread 3 input.json -o thread.pftrace
 [ "$(slices thread.pftrace | tail -n +2 | wc -l)" = 1 ] || fail "other threads are there"

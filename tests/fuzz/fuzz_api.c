@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_api.c: any bytes as JSON if they begin with a bracket, else as a Perfetto trace, viewed as by the page: every request
- * gets a response, and those with the trace's own numbers succeed.
+ * fuzz_api.c: any bytes as JSON, a .kymo file or a Perfetto trace, viewed as by the page: every request gets a response, and
+ * those with the trace's own numbers succeed.
  */
-#include "fuzz_load.h"
+#include "fuzz_kymo.h"
 #include "server/api.h"
 #include "server/wire.h"
 
@@ -91,13 +91,10 @@ static void ask_all(struct ky_api *answers, const struct ky_view *view)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	const struct ky_view_options options = {.generation = 1, .base_ns = KY_TIME_NONE};
-	char message[KY_MESSAGE_BYTES];
-	struct ky_trace *trace;
+	struct ky_trace *trace = fuzz_load_any(data, bytes);
 	struct ky_view *view;
 	struct ky_api *answers;
-	const bool is_json = bytes && (data[0] == '{' || data[0] == '[');
-	if (ky_load_memory(&trace, data, bytes, is_json ? &ky_reader_json : &ky_reader_pftrace,
-			   message) != 0)
+	if (!trace)
 		return 0;
 	fuzz_check(ky_view_open(&view, trace, &options) == 0);
 	fuzz_check(ky_api_open(&answers, view) == 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_export.c: any bytes as JSON when they begin with a bracket, else as a Perfetto trace, written in every
- * format. What could be read can be written, and what was written can be read.
+ * fuzz_export.c: any bytes as JSON, a .kymo file or a Perfetto trace, written in every format. What could be read can be
+ * written, and what was written can be read.
  */
 #include "formats/export.h"
 #include "formats/out.h"
-#include "fuzz_load.h"
+#include "fuzz_kymo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -60,11 +60,8 @@ static void write_and_read(const struct ky_trace *trace, const struct ky_exporte
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	char message[KY_MESSAGE_BYTES];
-	struct ky_trace *trace;
-	const bool is_json = bytes && (data[0] == '{' || data[0] == '[');
-	if (ky_load_memory(&trace, data, bytes, is_json ? &ky_reader_json : &ky_reader_pftrace,
-			   message) != 0)
+	struct ky_trace *trace = fuzz_load_any(data, bytes);
+	if (!trace)
 		return 0;
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
 		write_and_read(trace, formats[i].exporter, formats[i].reader);

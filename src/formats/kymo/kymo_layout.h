@@ -21,6 +21,8 @@
  * by the chunk's source; places in INDEX and END are those of the file. Source 0 has the common parts: snapshots, notes, clocks. Its
  * FILE chunk asks for version 2, its END is the last chunk.
  *
+ * A file of columns has no rings but a trace as the model has it: kymo_columns.h. Its FILE chunk asks for version 3.
+ *
  * All numbers are little-endian. Everything is padded with zeros to 8 bytes. A struct that may grow
  * begins with its size; a reader takes what it knows and skips the rest. A chunk or record of a
  * kind that it does not know is skipped too. END never grows: it is the last KY_KYMO_END_BYTES of a
@@ -38,6 +40,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file's structs ar
 #define KY_KYMO_MAGIC UINT64_C(0x1a0a0d6f6d796b89) /* 0x89 "kymo" CR LF 0x1a */
 #define KY_KYMO_VERSION 1
 #define KY_KYMO_VERSION_SOURCES 2 /* of a file of several sources */
+#define KY_KYMO_VERSION_COLUMNS 3 /* of a file of columns: kymo_columns.h */
 /* A body is at least raw / this: what a reader needs stays in proportion to the file. */
 #define KY_KYMO_RATIO_MAX 256u
 /* The same for definitions, which take more memory when read. */
@@ -55,6 +58,10 @@ enum ky_kymo_chunk_type {
 	KY_KYMO_INDEX = 4,
 	KY_KYMO_END = 5,
 	KY_KYMO_STREAM = 6,
+	/* Of a file of columns. */
+	KY_KYMO_SCHEMA = 7,
+	KY_KYMO_COLUMN = 8,
+	KY_KYMO_PLACES = 9,
 };
 
 struct ky_kymo_chunk {

@@ -21,7 +21,9 @@
 #include "base/map.h"
 #include "core/layout.h"
 #include "formats/drum/drum_import.h"
+#include "formats/kymo/kymo_columns.h"
 #include "formats/kymo/kymo_file.h"
+#include "formats/kymo/kymo_reader.h"
 #include "formats/load.h"
 
 #include <errno.h>
@@ -587,15 +589,36 @@ static int read_sources(struct ky_load *load, struct ky_kymo_bundle *bundle)
 	return error;
 }
 
+/* Load a file of columns; *done is false when it has rings instead. */
+static int read_columns(struct ky_load *load, int fd, bool *done)
+{
+	struct ky_kymo_bytes bytes;
+	struct ky_kymo_medium *medium;
+	int error = ky_kymo_bytes_open_fd(&bytes, fd);
+	*done = error || ky_kymo_is_columns(&bytes);
+	if (error)
+		return error;
+	error = ky_kymo_medium_open(&medium, &bytes);
+	if (!error && *done)
+		error = ky_kymo_columns_load(load, medium);
+	*done |= error != 0;
+	ky_kymo_medium_close(&medium);
+	return error;
+}
+
 static int read_trace(struct ky_load *load)
 {
 	struct ky_kymo_bundle *bundle;
 	struct ky_kymo_error why = {0};
 	uint64_t bytes;
+	bool done;
 	const int fd = ky_input_file(load->input, &bytes);
 	if (fd < 0)
 		return load->input->error;
-	int error = ky_kymo_bundle_open_fd(&bundle, fd, &why);
+	int error = read_columns(load, fd, &done);
+	if (done)
+		return error;
+	error = ky_kymo_bundle_open_fd(&bundle, fd, &why);
 	if (error == -ENOMEM)
 		return error;
 	if (error)

@@ -19,6 +19,7 @@ MEMORY = re.compile(rb"memory|libz(std)?\.so|shared library", re.I)
 READ = {
     "collapsed": "collapsed/utf16le", "ftrace_text": "ftrace_text/trace.txt", "fxt": "fxt/args", "jitdump": "jitdump/little",
     "json": "json/object", "gecko": "json/gecko", "json profile": "json/profile", "kymo": "kymo/small", "bundle": "kymo/bundle",
+    "columns": "kymo_columns/events",
     "perf_data": "perf_data/tracepoint_features", "perf_data packed": "perf_data/compressed",
     "perf_script": "perf_script/branches", "pftrace": "pftrace/slices", "pftrace samples": "pftrace/samples",
     "pftrace ftrace": "pftrace/ftrace", "pftrace zlib": "pftrace/zlib", "spall": "spall/v3", "speedscope": "speedscope/evented",

@@ -153,7 +153,7 @@ fi
 chmod 644 kept.json
 [ "$(files)" = "./kept.json " ] || fail "files are left behind: $(files)"
 echo precious >kept.json
-expect 1 "a damaged input" "$kymo" convert /dev/null kept.json
+expect 1 "a damaged input" "$kymo" convert "$kymo" kept.json
 [ "$(cat kept.json)" = precious ] || fail "a damaged input cost the output"
 expect 0 "an output that is named is overwritten" "$kymo" convert input.json kept.json
 [ "$(slices input.json)" = "$(slices kept.json)" ] || fail "it was not overwritten"

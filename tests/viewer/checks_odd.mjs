@@ -2,6 +2,7 @@
 //
 // checks_odd.mjs: unusual traces: hostile names, five thousand threads, an empty one, and a kernel trace with samples.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { oddNames } from './traces.mjs';
 
 async function names({ visit, traces }) {
@@ -101,6 +102,17 @@ async function selectsOneOf(here, kind, track) {
 		document.querySelectorAll('#details dt').length > 2, kind);
 }
 
+// A profile has no slices: Flame shows its samples at once, and Range says where they are.
+async function profile({ visit, harness }) {
+	const file = harness.file('profile.folded');
+	fs.writeFileSync(file, 'main;work 3\nmain;idle 2\n');
+	const here = await visit(file);
+	await here.page.getByRole('tab', { name: 'Flame' }).click();
+	await here.wait(() => /main · total 1 sample/.test(document.querySelector('#flame').textContent));
+	await here.page.getByRole('tab', { name: 'Range' }).click();
+	await here.wait(() => /Flame tab/.test(document.querySelector('#range .empty').textContent));
+}
+
 // Losses are shown prominently, and in full in the Info tab.
 async function losses({ visit, traces }) {
 	const here = await visit(traces.odd);
@@ -116,5 +128,6 @@ export default [
 	['odd: losses are shown', losses],
 	['odd: 5,000 threads', crowd],
 	['odd: an empty trace', empty],
+	['odd: samples only', profile],
 	['odd: scheduling and samples', kernel],
 ];

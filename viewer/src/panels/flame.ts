@@ -95,6 +95,12 @@ class FlamePanel {
     app.on("theme", () => this.canvas.redraw());
   }
 
+  // A trace without slices shows its samples.
+  private get of(): "slices" | "samples" {
+    const { slices = 0, samples = 0 } = this.app.trace.counts;
+    return slices === 0 && samples > 0 ? "samples" : this.app.state.flameOf;
+  }
+
   private switchTo(of: "slices" | "samples"): void {
     this.app.set({ flameOf: of });
     this.update();
@@ -102,9 +108,11 @@ class FlamePanel {
 
   private update(): void {
     const { app } = this;
-    const { tab, page, flameOf } = app.state;
+    const { tab, page } = app.state;
+    const { of: flameOf } = this;
     for (const [of, press] of this.kinds) press.setAttribute("aria-pressed", String(of === flameOf));
     this.kinds.get("samples")!.disabled = !app.trace.counts.samples && flameOf !== "samples";
+    this.kinds.get("slices")!.disabled = !app.trace.counts.slices && flameOf !== "slices";
     if (tab !== "flame" || page !== "timeline") return;
     const { from, to } = shownRange(app);
     const asked = JSON.stringify([from, to, flameOf, tracksOf(app, flameOf), app.trace.generation]);
@@ -136,7 +144,7 @@ class FlamePanel {
     this.hovered = -1;
     this.tip.hidden = true;
     const none =
-      this.app.state.flameOf === "samples" ? "No samples in this range." : "No slices in this range.";
+      this.of === "samples" ? "No samples in this range." : "No slices in this range.";
     this.say(flame.nodes.length > 0 ? "" : none);
     this.show();
   }

@@ -161,8 +161,10 @@ class RangePanel {
   }
 
   private nothing(): string {
-    const { slices = 0, samples = 0 } = this.app.trace.counts;
-    return slices === 0 && samples > 0 ? "No slices; the Flame tab shows the samples." : "No events in this range.";
+    const { slices = 0, instants = 0, samples = 0, sched = 0 } = this.app.trace.counts;
+    if (slices + instants > 0) return "No events in this range.";
+    if (samples > 0) return "No slices in this trace; the Flame tab shows its samples.";
+    return sched > 0 ? "No slices in this trace; the tracks show its scheduling." : "No events in this range.";
   }
 
   private say(text: string): void {

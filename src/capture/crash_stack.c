@@ -23,8 +23,8 @@
 
 #define FRAMES_MAX 64u
 #define FILES_MAX 32u
-#define LINES_NS UINT64_C(1000000000)
-#define FRAMES_NS UINT64_C(3000000000)
+#define LINES_NS UINT64_C(3000000000)
+#define FRAMES_NS UINT64_C(8000000000)
 
 struct file {
 	const struct ky_proc_mapping *mapping;

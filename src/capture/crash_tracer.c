@@ -49,7 +49,7 @@
 #define STOPS_AT_ONCE 1000 /* before the socket is looked at again */
 /* Time for all threads of a process to stop: one may be waiting for its vfork child. */
 #define LEAVE_MS 500u
-#define STACK_S 6u /* crash_stack.c is done by then, unless a file blocks it */
+#define STACK_S 15u /* crash_stack.c is done by then, unless a file blocks it */
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 

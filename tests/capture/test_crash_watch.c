@@ -108,33 +108,6 @@ static struct ky_crash_watch *open_watch(struct seen *seen)
 	return watch;
 }
 
-static void add(struct ky_crash_watch *watch, pid_t pid)
-{
-	char message[KY_MESSAGE_BYTES] = "";
-	const int error = ky_crash_watch_add(watch, pid, message);
-	if (error)
-		fail_msg("%s", message);
-}
-
-static void wait_fired(struct ky_crash_watch *watch, const struct seen *seen)
-{
-	while (!seen->count) {
-		struct pollfd poller = {.fd = ky_crash_watch_fd(watch), .events = POLLIN};
-		assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1);
-		ky_crash_watch_round(watch);
-	}
-}
-
-/*
- * Take what the tracer reports of a process that was waited for. The tracer saw its end before, and answers in order: its
- * report comes before the answer to another question.
- */
-static void take_reports(struct ky_crash_watch *watch, pid_t pid)
-{
-	(void)ky_crash_watch_leave(watch, pid);
-	ky_crash_watch_round(watch);
-}
-
 /* How many threads there are, and how many of them that process traces. */
 static uint32_t traced_threads(pid_t pid, pid_t tracer, uint32_t *threads)
 {
@@ -160,6 +133,41 @@ static uint32_t traced_threads(pid_t pid, pid_t tracer, uint32_t *threads)
 	return traced;
 }
 
+static void add(struct ky_crash_watch *watch, pid_t pid)
+{
+	char message[KY_MESSAGE_BYTES] = "";
+	const int error = ky_crash_watch_add(watch, pid, message);
+	if (error)
+		fail_msg("%s", message);
+}
+
+/* The same, for one that lives: the tracer of a busy machine may answer later. */
+static void add_and_wait(struct ky_crash_watch *watch, pid_t pid)
+{
+	add(watch, pid);
+	for (uint32_t threads, traced = 0; !traced; poll(NULL, 0, 1))
+		traced = traced_threads(pid, ky_crash_watch_tracer(watch), &threads);
+}
+
+static void wait_fired(struct ky_crash_watch *watch, const struct seen *seen)
+{
+	while (!seen->count) {
+		struct pollfd poller = {.fd = ky_crash_watch_fd(watch), .events = POLLIN};
+		assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1);
+		ky_crash_watch_round(watch);
+	}
+}
+
+/*
+ * Take what the tracer reports of a process that was waited for. The tracer saw its end before, and answers in order: its
+ * report comes before the answer to another question.
+ */
+static void take_reports(struct ky_crash_watch *watch, pid_t pid)
+{
+	(void)ky_crash_watch_leave(watch, pid);
+	ky_crash_watch_round(watch);
+}
+
 /* ---- the tests ---- */
 
 static void a_fault_in_a_second_thread_is_told_with_its_stack(void **state)
@@ -169,7 +177,7 @@ static void a_fault_in_a_second_thread_is_told_with_its_stack(void **state)
 	struct program p;
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "segv-thread", NULL);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	go(&p);
 	wait_fired(watch, &seen);
 	const int status = end_of(&p);
@@ -201,7 +209,7 @@ static void an_abort_is_told(void **state)
 	struct program p;
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "abort", NULL);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	go(&p);
 	wait_fired(watch, &seen);
 	assert_int_equal(WTERMSIG(end_of(&p)), SIGABRT);
@@ -220,7 +228,7 @@ static void a_kill_is_told_without_a_stack(void **state)
 	struct program p;
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "wait", NULL);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	kill(p.pid, SIGKILL);
 	wait_fired(watch, &seen);
 	const int status = end_of(&p);
@@ -241,7 +249,7 @@ static void being_asked_to_end_is_no_crash(void **state)
 	struct program p;
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "wait", NULL);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	kill(p.pid, SIGTERM);
 	const int status = end_of(&p);
 	assert_int_equal(WTERMSIG(status), SIGTERM);
@@ -258,7 +266,7 @@ static void a_fault_that_the_program_handles_is_no_crash(void **state)
 	struct program p;
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "handles", NULL);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	go(&p);
 	assert_int_equal(end_of(&p), 7 << 8);
 	take_reports(watch, p.pid);
@@ -275,7 +283,7 @@ static void told_before_its_handler(const char *how)
 	int32_t said;
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "reports", how);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	go(&p);
 	assert_int_equal(read(p.out, &said, sizeof(said)), sizeof(said));
 	wait_fired(watch, &seen);
@@ -311,7 +319,7 @@ static void a_quick_handler_does_not_hide_the_fault(void **state)
 		struct program p;
 		struct ky_crash_watch *watch = open_watch(&seen);
 		start(&p, "reports", ways[i]);
-		add(watch, p.pid);
+		add_and_wait(watch, p.pid);
 		go(&p);
 		wait_fired(watch, &seen);
 		const int status = end_of(&p);
@@ -334,7 +342,7 @@ static void stopping_and_going_on_work_as_ever(void **state)
 	int status;
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "wait", NULL);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	for (int i = 0; i < 10; i++) {
 		kill(p.pid, SIGSTOP);
 		assert_int_equal(waitpid(p.pid, &status, WUNTRACED), p.pid);
@@ -351,7 +359,7 @@ static void stopping_and_going_on_work_as_ever(void **state)
 	assert_int_equal(waitpid(p.pid, &status, WUNTRACED), p.pid);
 	ky_crash_watch_close(&watch);
 	watch = open_watch(&seen);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	go(&p);
 	assert_int_equal(waitpid(p.pid, &status, WNOHANG), 0);
 	kill(p.pid, SIGCONT);
@@ -367,7 +375,7 @@ static void signals_come_through_unchanged(void **state)
 	struct program p;
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "signals", "1000");
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	for (int i = 0; i < 1000; i++) {
 		const union sigval value = {.sival_int = i};
 		while (sigqueue(p.pid, SIGRTMIN, value) != 0)
@@ -386,7 +394,7 @@ static void five_hundred_threads_are_watched(void **state)
 	uint32_t threads;
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "threads", "500");
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	assert_int_equal(traced_threads(p.pid, ky_crash_watch_tracer(watch), &threads), 501);
 	go(&p);
 	wait_fired(watch, &seen);
@@ -406,7 +414,7 @@ static void watching_and_letting_go_under_load_is_not_noticed(void **state)
 	start(&p, "churn", NULL);
 	for (int i = 0; i < 20; i++) {
 		struct ky_crash_watch *watch = open_watch(&seen);
-		add(watch, p.pid);
+		add_and_wait(watch, p.pid);
 		ky_crash_watch_close(&watch);
 		traced_threads(p.pid, 0, &threads);
 		assert_true(threads >= 1);
@@ -414,7 +422,7 @@ static void watching_and_letting_go_under_load_is_not_noticed(void **state)
 	const uint32_t free_threads = traced_threads(p.pid, 0, &threads);
 	assert_int_equal(free_threads, threads);
 	struct ky_crash_watch *watch = open_watch(&seen);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	go(&p);
 	assert_int_equal(end_of(&p), 7 << 8);
 	take_reports(watch, p.pid);
@@ -434,7 +442,7 @@ static void a_process_is_let_go_and_taken_up_again(void **state)
 	start(&p, "threads", "50");
 	assert_false(ky_crash_watch_leave(watch, p.pid)); /* it is not watched yet */
 	for (int i = 0; i < 20; i++) {
-		add(watch, p.pid);
+		add_and_wait(watch, p.pid);
 		assert_int_equal(traced_threads(p.pid, tracer, &threads), 51);
 		assert_true(ky_crash_watch_leave(watch, p.pid));
 		assert_int_equal(traced_threads(p.pid, 0, &threads), 51);
@@ -444,7 +452,7 @@ static void a_process_is_let_go_and_taken_up_again(void **state)
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, p.pid, NULL, NULL), 0);
 	assert_int_equal(waitpid(p.pid, NULL, 0), p.pid);
 	assert_int_equal(ptrace(PTRACE_DETACH, p.pid, NULL, NULL), 0);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	go(&p);
 	wait_fired(watch, &seen);
 	assert_int_equal(WTERMSIG(end_of(&p)), SIGSEGV);
@@ -461,10 +469,10 @@ static void leaving_under_load_is_not_noticed(void **state)
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "churn", NULL);
 	for (int i = 0; i < 20; i++) {
-		add(watch, p.pid);
+		add_and_wait(watch, p.pid);
 		(void)ky_crash_watch_leave(watch, p.pid);
 	}
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	go(&p);
 	assert_int_equal(end_of(&p), 7 << 8);
 	ky_crash_watch_close(&watch);
@@ -473,7 +481,7 @@ static void leaving_under_load_is_not_noticed(void **state)
 	for (int i = 0; i < 1000; i++) {
 		const union sigval value = {.sival_int = i};
 		if (i % 50 == 0)
-			add(watch, p.pid);
+			add_and_wait(watch, p.pid);
 		while (sigqueue(p.pid, SIGRTMIN, value) != 0)
 			assert_int_equal(errno, EAGAIN);
 		if (i % 50 == 25)
@@ -492,7 +500,7 @@ static void a_stopped_process_that_is_let_go_stays_stopped(void **state)
 	int status;
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "wait", NULL);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	kill(p.pid, SIGSTOP);
 	assert_int_equal(waitpid(p.pid, &status, WUNTRACED), p.pid);
 	assert_true(ky_crash_watch_leave(watch, p.pid));
@@ -511,7 +519,7 @@ static void a_crash_of_a_child_is_told(void **state)
 	struct program p;
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "child", NULL);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	go(&p);
 	wait_fired(watch, &seen);
 	assert_int_equal(end_of(&p), 7 << 8);
@@ -531,8 +539,15 @@ static void one_that_a_debugger_has_is_watched_without_a_stack(void **state)
 	struct ky_crash_watch *debugger = open_watch(&other);
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "segv-thread", NULL);
-	add(debugger, p.pid);
-	assert_int_equal(ky_crash_watch_add(watch, p.pid, message), -EBUSY);
+	add_and_wait(debugger, p.pid);
+	/* 0: the tracer of a busy machine has not answered yet. */
+	int error;
+	while ((error = ky_crash_watch_add(watch, p.pid, message)) == 0) {
+		struct pollfd poller = {.fd = ky_crash_watch_fd(watch), .events = POLLIN};
+		assert_int_equal(poll(&poller, 1, PATIENCE_MS), 1);
+		ky_crash_watch_round(watch);
+	}
+	assert_int_equal(error, -EBUSY);
 	assert_non_null(strstr(message, "traced"));
 	go(&p);
 	wait_fired(debugger, &other);
@@ -602,7 +617,7 @@ static void a_fault_of_a_containers_init_is_told_and_ends_it(void **state)
 	struct program p;
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "init", NULL);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	go(&p);
 	const int status = end_of(&p);
 	if (status == 6 << 8) {
@@ -654,7 +669,7 @@ static void a_kill_for_want_of_memory_is_told_as_such(void **state)
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "eat", "256");
 	const bool limited = limit_memory(folder, p.pid);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	if (limited) {
 		go(&p);
 		wait_fired(watch, &seen);
@@ -678,7 +693,7 @@ static void a_tracer_that_dies_lets_go(void **state)
 	struct program p;
 	struct ky_crash_watch *watch = open_watch(&seen);
 	start(&p, "churn", NULL);
-	add(watch, p.pid);
+	add_and_wait(watch, p.pid);
 	kill(ky_crash_watch_tracer(watch), SIGKILL);
 	go(&p);
 	assert_int_equal(end_of(&p), 7 << 8);
@@ -708,7 +723,7 @@ static void a_debug_file_that_never_opens_keeps_nobody(void **state)
 		program_path = path;
 		start(&p, "abort", NULL);
 		program_path = "/proc/self/exe";
-		add(watch, p.pid);
+		add_and_wait(watch, p.pid);
 		go(&p);
 		wait_fired(watch, &seen);
 		assert_int_equal(WTERMSIG(end_of(&p)), SIGABRT);

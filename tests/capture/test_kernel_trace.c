@@ -461,9 +461,8 @@ static void two_captures_of_one_process_have_an_instance_each(void **unused)
 
 static void wait_gone(const char *path)
 {
-	for (int i = 0; i < 10000 && access(path, F_OK) == 0; i++)
-		poll(NULL, 0, 1);
-	assert_int_not_equal(access(path, F_OK), 0);
+	while (access(path, F_OK) == 0)
+		poll(NULL, 0, 10);
 }
 
 static void a_killed_recorder_leaves_no_instance(void **unused)

@@ -130,6 +130,17 @@ end_kymo() {
 	code=$?
 }
 
+# Capture until the file has that: how long it takes is the machine's affair.
+capture_until() { # file, what, arguments of kymo
+	local file=$1 what=$2
+	shift 2
+	rm -f "$file"
+	start_kymo "$@"
+	wait_for has "$file" "$what"
+	kill -TERM "$capture"
+	end_kymo
+}
+
 # ---- run ----
 
 run run -o a.kymo -- "$demo" --tasks 300 --seconds 0.1
@@ -325,23 +336,27 @@ fi
 # ---- attach ----
 
 start_demo A=1
-run attach -p "$target" -o a.kymo --duration 1s
+capture_until a.kymo slice attach -p "$target" -o a.kymo
 [ $code -eq 0 ] && valid a.kymo && has a.kymo slice
 report "attach records a process that runs" $?
 
-run attach -p "$target" -o b.kymo --duration 1s --categories db
+capture_until b.kymo "slice where category = 'db'" attach -p "$target" -o b.kymo --categories db
 [ $code -eq 0 ] && has b.kymo "slice where category = 'db'" && ! has b.kymo "slice where category = 'task'"
 report "what one attach switched on, the next does not see" $?
 
-run attach -p "$target" -p 999999999 -o b.kymo --duration 1s
+capture_until b.kymo slice attach -p "$target" -p 999999999 -o b.kymo
 [ $code -eq 3 ] && grep -q 999999999 err && has b.kymo slice
 report "a missing process is reported, the other recorded" $?
+
+run attach -p "$target" -o d.kymo --duration 100ms
+[ $code -eq 0 ] && [ -e d.kymo ]
+report "attach ends after its time" $?
 
 run attach -p no-such-process-of-kymo -o c.kymo
 [ $code -eq 3 ] && [ ! -e c.kymo ]
 report "none at all is a failure" $?
 
-run attach -p demo -o b.json --follow --duration 1s
+capture_until b.json.capture.kymo slice attach -p demo -o b.json --follow
 [ $code -eq 0 ] && has b.json slice
 report "attach finds a process by its name, and follows" $?
 
@@ -357,7 +372,7 @@ start_kymo attach -p "$target" -o d.kymo
 wait_for has d.kymo slice
 kill -9 "$capture"
 end_kymo
-run attach -p "$target" -o e.kymo --duration 1s --categories db
+capture_until e.kymo "slice where category = 'db'" attach -p "$target" -o e.kymo --categories db
 [ $code -eq 0 ] && has d.kymo slice && has e.kymo "slice where category = 'db'" &&
 	! has e.kymo "slice where category = 'task'"
 report "what a killed kymo left switched on is repaired by the next" $?
@@ -592,15 +607,14 @@ fi
 # ---- record ----
 
 start_demo A=1
-run record --duration 1s --no-kernel -o rec.kymo
+capture_until rec.kymo slice record --no-kernel -o rec.kymo
 # Other programs of a busy machine may record faster than kymo reads.
 [ $code -eq 0 ] && { valid rec.kymo || grep -q '^data loss' valid.out; } && has rec.kymo slice
 report "record finds the drums of the machine" $?
 stop_demo
 
 if [ "$(id -u)" -eq 0 ] && [ -e /sys/kernel/tracing/events/sched ]; then
-	start_kymo record --duration 1s -o kernel.kymo
-	end_kymo
+	capture_until kernel.kymo sched record -o kernel.kymo
 	[ $code -eq 0 ] && has kernel.kymo sched && ! compgen -G "/sys/kernel/tracing/instances/kymo-$capture-*" >/dev/null
 	report "record has the kernel's scheduling, and leaves no instance" $?
 else

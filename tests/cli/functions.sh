@@ -171,7 +171,14 @@ report 'the time before a crash' $?
 target=$!
 started+=("$target")
 wait_for grep -q ready calls.out
-run attach -p $target --functions --engine patch --hot 0 --duration 200ms -o attach.kymo
+"$kymo" attach -p $target --functions --engine patch --hot 0 -o attach.kymo >out 2>err </dev/null &
+attached=$!
+started+=("$attached")
+has_leaf() { [ "$(ask attach.kymo "select count(*) > 0 from slice where name='leaf'")" = 1 ]; }
+wait_for has_leaf
+kill -TERM $attached
+wait $attached
+code=$?
 [ $code -eq 0 ] && [ "$(ask attach.kymo "select count(*) > 0 from slice where name='leaf'")" = 1 ] &&
 	kill -0 $target
 report 'a process that runs' $?

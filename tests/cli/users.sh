@@ -33,7 +33,7 @@ report() { # name, 0 or not
 }
 
 run() { # program, arguments
-	timeout 120 "$@" >out 2>err </dev/null
+	timeout 600 "$@" >out 2>err </dev/null
 	code=$?
 }
 

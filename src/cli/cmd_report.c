@@ -160,7 +160,8 @@ const struct ky_verb ky_verb_report = {
 	.about =
 		"Summarize the slices of a trace: for each name how many there are, how long they take in total and "
 		"without what they call (self), and how the durations are distributed. A trace that has only samples "
-		"is summarized by function.",
+		"is summarized by function, or with --by thread or process by these. Messages of KYMO_PRINT are one row for each format; what has "
+		"one name and several categories, such as a span and a function, has a row for each.",
 	.details =
 		"Percentiles are exact: the smallest duration that at least this part of all does not exceed. A "
 		"slice that never ended counts up to the end of the trace; the report shows how many there are. "

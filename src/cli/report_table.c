@@ -119,8 +119,36 @@ static void print_notes(const struct ky_stats *stats, uint32_t shown)
 		       ky_quantity_count(text, unfinished));
 }
 
+/* Mark the names that several rows have, by number of the string; NULL without memory. The caller frees it. */
+static uint8_t *shared_names(const struct ky_report *report, const struct ky_stats *stats)
+{
+	uint8_t *const times = report->by == KY_BY_NAME
+				       ? calloc((size_t)report->trace->strings.count + 1, 1)
+				       : NULL;
+	for (uint32_t i = 0; times && i < stats->count; i++)
+		if (times[stats->rows[i].key] < 2)
+			times[stats->rows[i].key]++;
+	return times;
+}
+
+/* Add the label of a row; a name that another category has, too, has its own behind it. */
+static void add_label(struct ky_cli_table *table, const struct ky_report *report,
+		      const struct ky_stats_row *row, const uint8_t *shared)
+{
+	char text[KY_STATS_LABEL_BYTES];
+	const char *const label = ky_cli_by_label(text, report->trace, report->by, row->key);
+	char *longer = NULL;
+	if (shared && shared[row->key] > 1 && row->category &&
+	    asprintf(&longer, "%s [%s]", label, ky_text_of(report->trace, row->category)) >= 0)
+		ky_cli_table_cell(table, longer);
+	else
+		ky_cli_table_cell(table, label);
+	free(longer);
+}
+
 static void print_text(const struct ky_report *report, const struct ky_stats *stats, uint32_t rows)
 {
+	uint8_t *const shared = shared_names(report, stats);
 	struct ky_cli_column columns[MEASURES + 1] = {{ky_cli_by[report->by].name, false, true}};
 	const bool narrow = ky_cli_width() && ky_cli_width() < NARROW;
 	unsigned count = 1;
@@ -130,12 +158,10 @@ static void print_text(const struct ky_report *report, const struct ky_stats *st
 	}
 	struct ky_cli_table *table = ky_cli_table_new(columns, count);
 	for (uint32_t i = 0; i < rows; i++) {
-		char text[KY_STATS_LABEL_BYTES];
-		const struct ky_stats_row *const row = &stats->rows[i];
-		ky_cli_table_cell(table,
-				  ky_cli_by_label(text, report->trace, report->by, row->key));
-		print_cells(table, row, narrow);
+		add_label(table, report, &stats->rows[i], shared);
+		print_cells(table, &stats->rows[i], narrow);
 	}
+	free(shared);
 	ky_cli_table_print(&table, stdout);
 	print_notes(stats, rows);
 }
@@ -170,6 +196,9 @@ static void print_json(const struct ky_report *report, const struct ky_stats *st
 		const struct ky_stats_row *const row = &stats->rows[i];
 		ky_json_out_begin(&json, NULL, '{');
 		json_key(&json, report, row->key);
+		if (report->by == KY_BY_NAME)
+			ky_json_out_text(&json, "category",
+					 ky_text_of(report->trace, row->category));
 		ky_json_out_uint(&json, "count", row->count);
 		ky_json_out_uint(&json, "instants", row->instants);
 		ky_json_out_uint(&json, "unfinished", row->unfinished);
@@ -199,7 +228,7 @@ static void print_csv(const struct ky_report *report, const struct ky_stats *sta
 	printf("%s,instants,unfinished", ky_cli_by[report->by].name);
 	for (size_t m = 0; m < MEASURES; m++)
 		printf(",%s%s", measures[m].name, measures[m].kind == COUNT ? "" : "_ns");
-	putchar('\n');
+	puts(report->by == KY_BY_NAME ? ",category" : "");
 	for (uint32_t i = 0; i < rows; i++) {
 		const struct ky_stats_row *const row = &stats->rows[i];
 		ky_report_csv_text(ky_cli_by_label(text, report->trace, report->by, row->key), ',');
@@ -211,14 +240,23 @@ static void print_csv(const struct ky_report *report, const struct ky_stats *sta
 			else
 				printf(",%.1f", value_of(row, &measures[m]));
 		}
-		putchar('\n');
+		if (report->by == KY_BY_NAME) {
+			putchar(',');
+			ky_report_csv_text(row->category ? ky_text_of(report->trace, row->category)
+							 : "",
+					   '\n');
+		} else {
+			putchar('\n');
+		}
 	}
 }
 
 int ky_report_table(const struct ky_report *report)
 {
 	struct ky_stats stats;
-	const int error = ky_stats_make(&stats, report->trace, report->by, &report->filter);
+	const int error = ky_stats_make(&stats, report->trace,
+					report->by == KY_BY_NAME ? KY_BY_NAME_CATEGORY : report->by,
+					&report->filter);
 	if (error)
 		return error;
 	const uint32_t rows =
@@ -384,8 +422,85 @@ KY_ORDER(by_total, struct ky_function_row, KY_COMPARE(b->total_weight, a->total_
 
 KY_ORDER(by_count, struct ky_function_row, KY_COMPARE(b->self_samples, a->self_samples))
 
+/* ---- samples by thread or process ---- */
+
+static void print_owners(const struct ky_report *report, const struct ky_sample_owner *rows,
+			 uint32_t count, double weight)
+{
+	const struct ky_cli_column columns[] = {{"share", true, false},
+						{"samples", true, false},
+						{ky_cli_by[report->by].name, false, true}};
+	struct ky_cli_table *table = ky_cli_table_new(columns, 3);
+	char text[KY_STATS_LABEL_BYTES];
+	const uint32_t shown = report->limit && report->limit < count ? report->limit : count;
+	for (uint32_t i = 0; i < shown; i++) {
+		ky_cli_table_format(table, "%.1f %%", percent(rows[i].weight, weight));
+		ky_cli_table_cell(table, ky_quantity_count(text, rows[i].samples));
+		ky_cli_table_cell(table,
+				  ky_cli_by_label(text, report->trace, report->by, rows[i].owner));
+	}
+	ky_cli_table_print(&table, stdout);
+	if (shown < count)
+		printf("and %" PRIu32 " more (--limit 0 shows all)\n", count - shown);
+}
+
+static void print_owners_json(const struct ky_report *report, const struct ky_sample_owner *rows,
+			      uint32_t count, double weight)
+{
+	struct ky_json_out json = {.file = stdout, .lines = 2};
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_text(&json, "by", ky_cli_by[report->by].name);
+	ky_info_json_faults(&json, report->trace);
+	ky_json_out_real(&json, "weight", weight);
+	ky_json_out_begin(&json, "rows", '[');
+	for (uint32_t i = 0; i < count && (!report->limit || i < report->limit); i++) {
+		ky_json_out_begin(&json, NULL, '{');
+		json_key(&json, report, rows[i].owner);
+		ky_json_out_uint(&json, "samples", rows[i].samples);
+		ky_json_out_real(&json, "weight", rows[i].weight);
+		ky_json_out_end(&json, '}');
+	}
+	ky_json_out_end(&json, ']');
+	ky_json_out_end(&json, '}');
+}
+
+static void print_owners_csv(const struct ky_report *report, const struct ky_sample_owner *rows,
+			     uint32_t count)
+{
+	char text[KY_STATS_LABEL_BYTES];
+	printf("%s,samples,weight\n", ky_cli_by[report->by].name);
+	for (uint32_t i = 0; i < count && (!report->limit || i < report->limit); i++) {
+		ky_report_csv_text(ky_cli_by_label(text, report->trace, report->by, rows[i].owner),
+				   ',');
+		printf("%" PRIu64 ",%.17g\n", rows[i].samples, rows[i].weight);
+	}
+}
+
+static int report_owners(const struct ky_report *report)
+{
+	struct ky_sample_owner *rows;
+	uint32_t count;
+	double weight = 0;
+	const int error = ky_sample_owners_make(&rows, &count, report->trace, report->by,
+						&report->filter, ky_report_event(report));
+	if (error)
+		return error;
+	for (uint32_t i = 0; i < count; i++)
+		weight += rows[i].weight;
+	if (report->output == KY_REPORT_JSON)
+		print_owners_json(report, rows, count, weight);
+	else if (report->output == KY_REPORT_CSV)
+		print_owners_csv(report, rows, count);
+	else if (count)
+		print_owners(report, rows, count, weight);
+	free(rows);
+	return !count;
+}
+
 int ky_report_samples(const struct ky_report *report)
 {
+	if (report->by == KY_BY_THREAD || report->by == KY_BY_PROCESS)
+		return report_owners(report);
 	struct ky_function_stats stats;
 	const uint32_t event = ky_report_event(report);
 	const int error = ky_function_stats_make(&stats, report->trace, &report->filter, event);

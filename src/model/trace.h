@@ -341,6 +341,9 @@ struct ky_problems {
 
 #define KY_NO_PLACE UINT64_MAX
 
+/* The argument of an instant that is a formatted message: its format, which is the same for all of a trace point. */
+#define KY_PRINT_FORMAT_KEY "print.format"
+
 struct ky_build; /* state while the trace is filled; build.h */
 struct ky_index; /* made on first use; index.h */
 

@@ -63,8 +63,9 @@ static bool sample_in(const struct ky_filter *filter, uint32_t sample, uint32_t 
 	       (thread < filter->trace->threads.rows.count && filter->threads[thread]);
 }
 
-static int add_samples(struct ky_callsite_sums *sums, const struct ky_filter *filter,
-		       uint32_t event)
+/* Call add() for each sample that passes. Return 0 or -ENOMEM. */
+static int each_sample(const struct ky_filter *filter, uint32_t event,
+		       void (*add)(void *context, uint32_t sample), void *context)
 {
 	const struct ky_samples *const samples = &filter->trace->samples;
 	const uint32_t sites = filter->trace->callsites.rows.count;
@@ -74,17 +75,92 @@ static int add_samples(struct ky_callsite_sums *sums, const struct ky_filter *fi
 	const uint32_t end = ky_index_time(samples->ts, samples->rows.count, filter->to_ns);
 	for (uint32_t i = ky_index_time(samples->ts, end, filter->from_ns); i < end; i++) {
 		const uint32_t site = samples->callsite[i];
-		const bool has_stack = site < sites;
-		if (!sample_in(filter, i, event) || (filter->names && !(has_stack && in[site])))
-			continue;
-		sums->samples++;
-		sums->weight += samples->weight[i];
-		if (!has_stack)
-			continue;
-		sums->samples_here[site]++;
-		sums->weight_here[site] += samples->weight[i];
+		if (sample_in(filter, i, event) && (!filter->names || (site < sites && in[site])))
+			add(context, i);
 	}
 	free(in);
+	return 0;
+}
+
+struct summing {
+	struct ky_callsite_sums *sums;
+	const struct ky_trace *trace;
+};
+
+static void add_to_sums(void *context, uint32_t sample)
+{
+	const struct summing *const summing = context;
+	const struct ky_samples *const samples = &summing->trace->samples;
+	struct ky_callsite_sums *const sums = summing->sums;
+	const uint32_t site = samples->callsite[sample];
+	sums->samples++;
+	sums->weight += samples->weight[sample];
+	if (site >= summing->trace->callsites.rows.count)
+		return;
+	sums->samples_here[site]++;
+	sums->weight_here[site] += samples->weight[sample];
+}
+
+static int add_samples(struct ky_callsite_sums *sums, const struct ky_filter *filter,
+		       uint32_t event)
+{
+	struct summing summing = {.sums = sums, .trace = filter->trace};
+	return each_sample(filter, event, add_to_sums, &summing);
+}
+
+/* ---- by thread or process ---- */
+
+struct owning {
+	const struct ky_trace *trace;
+	struct ky_sample_owner *rows; /* by owner, and one for none */
+	uint32_t owners;
+	bool processes;
+};
+
+static void add_to_owner(void *context, uint32_t sample)
+{
+	const struct owning *const owning = context;
+	const struct ky_trace *const trace = owning->trace;
+	uint32_t owner = trace->samples.thread[sample];
+	if (owning->processes && owner < trace->threads.rows.count)
+		owner = trace->threads.process[owner];
+	struct ky_sample_owner *const row =
+		&owning->rows[owner < owning->owners ? owner : owning->owners];
+	row->samples++;
+	row->weight += trace->samples.weight[sample];
+}
+
+static int by_owner_weight(const void *a_, const void *b_)
+{
+	const struct ky_sample_owner *const a = a_, *const b = b_;
+	return KY_COMPARE_THEN(b->weight, a->weight, KY_COMPARE(a->owner, b->owner));
+}
+
+int ky_sample_owners_make(struct ky_sample_owner **rows, uint32_t *count, struct ky_trace *trace,
+			  enum ky_stats_by by, const struct ky_stats_filter *filter, uint32_t event)
+{
+	struct ky_filter open;
+	struct owning owning = {.trace = trace, .processes = by == KY_BY_PROCESS};
+	owning.owners = owning.processes ? trace->processes.rows.count : trace->threads.rows.count;
+	*rows = NULL;
+	*count = 0;
+	int error = ky_filter_open(&open, trace, filter);
+	if (error)
+		return error;
+	owning.rows = calloc((size_t)owning.owners + 1, sizeof(*owning.rows));
+	error = owning.rows ? each_sample(&open, event, add_to_owner, &owning) : -ENOMEM;
+	ky_filter_close(&open);
+	for (uint32_t i = 0; i <= owning.owners && !error; i++) {
+		owning.rows[i].owner = i < owning.owners ? i : KY_NONE;
+		if (owning.rows[i].samples)
+			owning.rows[(*count)++] = owning.rows[i];
+	}
+	if (error) {
+		free(owning.rows);
+		return error;
+	}
+	qsort(owning.rows, *count, sizeof(*owning.rows), by_owner_weight);
+	*rows = owning.rows;
 	return 0;
 }
 

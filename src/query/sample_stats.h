@@ -44,6 +44,18 @@ int ky_function_stats_make(struct ky_function_stats *stats, struct ky_trace *tra
 			   const struct ky_stats_filter *filter, uint32_t event);
 void ky_function_stats_free(struct ky_function_stats *stats);
 
+/* The samples of a thread or a process; KY_NONE: of none. */
+struct ky_sample_owner {
+	uint32_t owner;
+	uint64_t samples;
+	double weight;
+};
+
+/* Sum up by thread or process, in descending order of weight; the caller frees *rows. Return 0 or -ENOMEM. */
+int ky_sample_owners_make(struct ky_sample_owner **rows, uint32_t *count, struct ky_trace *trace,
+			  enum ky_stats_by by, const struct ky_stats_filter *filter,
+			  uint32_t event);
+
 /* Return the event of most samples, and in *others the number of samples of other events. */
 uint32_t ky_sample_main_event(const struct ky_trace *trace, uint64_t *others);
 

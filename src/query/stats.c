@@ -13,6 +13,7 @@
 #include "query/stats.h"
 
 #include "base/array.h"
+#include "base/map.h"
 #include "query/filter.h"
 
 #include <errno.h>
@@ -101,6 +102,10 @@ struct making {
 	struct ky_filter filter;
 	const uint32_t *keys; /* column of the slices */
 	uint32_t *groups;     /* by key: row, or KY_NONE when it has none yet */
+	bool pairs;           /* by name and category: groups has the last row of a name */
+	struct ky_pair_map rows_of_pair;
+	uint32_t
+		formats[3]; /* by name: keys of the argument that has a message's format; 0: none */
 	struct ky_stats_row *rows;
 	uint32_t count, room;
 	bool by_name;
@@ -114,6 +119,65 @@ static uint32_t add_row(struct making *making, uint32_t key)
 	row->key = key;
 	row->min_ns = INT64_MAX;
 	return making->count - 1;
+}
+
+/* Return the name by which a slice is grouped: of a message it is the format. */
+static uint32_t name_of(const struct making *making, uint32_t slice)
+{
+	const struct ky_trace *const trace = making->trace;
+	const uint32_t set = trace->slices.args[slice];
+	if (trace->slices.kind[slice] != KY_SLICE_INSTANT || !set ||
+	    !(making->formats[0] | making->formats[1] | making->formats[2]))
+		return making->keys[slice];
+	for (uint32_t i = ky_arg_set_first(trace, set); i < ky_arg_set_end(trace, set); i++)
+		for (uint32_t n = 0; n < 3; n++)
+			if (making->formats[n] && trace->args.key[i] == making->formats[n] &&
+			    trace->args.type[i] == KY_ARG_STRING)
+				return (uint32_t)trace->args.value[i];
+	return making->keys[slice];
+}
+
+/* Find the format's key as readers spell it. */
+static void find_formats(struct making *making)
+{
+	static const char *const keys[] = {KY_PRINT_FORMAT_KEY, "args." KY_PRINT_FORMAT_KEY,
+					   "debug." KY_PRINT_FORMAT_KEY};
+	for (uint32_t n = 0; n < 3; n++)
+		making->formats[n] =
+			ky_strings_find(&making->trace->strings, keys[n], strlen(keys[n]));
+}
+
+/* Return the row of a name and a category, which is added if it is new; KY_NONE without memory. */
+static uint32_t row_of_pair(struct making *making, uint32_t name, uint32_t category)
+{
+	const uint32_t last = making->groups[name];
+	bool made;
+	if (last != KY_NONE && making->rows[last].category == category)
+		return last;
+	uint64_t *const number = ky_pair_map_add(&making->rows_of_pair, name, category, &made);
+	if (!number)
+		return KY_NONE;
+	if (made) {
+		const uint32_t row = add_row(making, name);
+		if (row == KY_NONE)
+			return KY_NONE;
+		making->rows[row].category = category;
+		*number = row;
+	}
+	making->groups[name] = (uint32_t)*number;
+	return (uint32_t)*number;
+}
+
+/* Return the row of a slice, which is added if it is new; KY_NONE without memory. */
+static uint32_t row_of_slice(struct making *making, uint32_t slice)
+{
+	const uint32_t key = making->keys == making->trace->slices.name ? name_of(making, slice)
+									: making->keys[slice];
+	if (making->pairs)
+		return row_of_pair(making, key, making->trace->slices.category[slice]);
+	if (making->groups[key] == KY_NONE)
+		making->groups[key] = add_row(making, key);
+	return making->groups[key];
 }
 
 /* Add a row for each thread or process, and one for tracks without an owner. */
@@ -137,12 +201,16 @@ static int group_tracks(struct making *making, enum ky_stats_by by)
 static int open_making(struct making *making, const struct ky_trace *trace, enum ky_stats_by by,
 		       const struct ky_stats_filter *filter)
 {
-	*making = (struct making){.trace = trace, .by_name = by == KY_BY_NAME};
-	const bool by_string = by == KY_BY_NAME || by == KY_BY_CATEGORY;
+	const bool by_name = by == KY_BY_NAME || by == KY_BY_NAME_CATEGORY;
+	const bool by_string = by_name || by == KY_BY_CATEGORY;
+	*making = (struct making){.trace = trace, .by_name = by_name};
 	const int error = ky_filter_open(&making->filter, trace, filter);
 	if (error)
 		return error;
-	making->keys = by == KY_BY_NAME       ? trace->slices.name
+	making->pairs = by == KY_BY_NAME_CATEGORY;
+	if (by_name)
+		find_formats(making);
+	making->keys = by_name                ? trace->slices.name
 		       : by == KY_BY_CATEGORY ? trace->slices.category
 					      : trace->slices.track;
 	const size_t keys =
@@ -158,6 +226,7 @@ static int open_making(struct making *making, const struct ky_trace *trace, enum
 static void close_making(struct making *making)
 {
 	ky_filter_close(&making->filter);
+	ky_pair_map_free(&making->rows_of_pair);
 	free(making->groups);
 	ky_array_release(making->rows);
 }
@@ -169,8 +238,9 @@ static void take_from_parent(struct making *making, uint32_t parent, struct ky_i
 		return;
 	const struct ky_interval span = ky_filter_interval(&making->filter, parent);
 	const int64_t end = child.end < span.end ? child.end : span.end;
-	struct ky_stats_row *const row = &making->rows[making->groups[making->keys[parent]]];
-	if (end > child.begin)
+	const uint32_t number = row_of_slice(making, parent);
+	struct ky_stats_row *const row = number == KY_NONE ? NULL : &making->rows[number];
+	if (row && end > child.begin)
 		row->self_ns = ky_sub_clamped(row->self_ns, ky_sub_clamped(end, child.begin));
 }
 
@@ -187,6 +257,7 @@ static bool recurs(const struct making *making, const struct ky_stats_row *row, 
 	uint32_t inner = slice;
 	for (uint32_t at = slices->parent[slice]; at < inner; at = slices->parent[at]) {
 		if (slices->name[at] == slices->name[slice] &&
+		    (!making->pairs || slices->category[at] == slices->category[slice]) &&
 		    slices->kind[at] != KY_SLICE_INSTANT && ky_filter_slice(&making->filter, at))
 			return true;
 		inner = at;
@@ -197,13 +268,9 @@ static bool recurs(const struct making *making, const struct ky_stats_row *row, 
 static int add_slice(struct making *making, uint32_t slice)
 {
 	const struct ky_slices *const slices = &making->trace->slices;
-	const uint32_t key = making->keys[slice];
-	uint32_t group = making->groups[key];
-	if (group == KY_NONE) {
-		group = making->groups[key] = add_row(making, key);
-		if (group == KY_NONE)
-			return -ENOMEM;
-	}
+	const uint32_t group = row_of_slice(making, slice);
+	if (group == KY_NONE)
+		return -ENOMEM;
 	struct ky_stats_row *const row = &making->rows[group];
 	if (slices->kind[slice] == KY_SLICE_INSTANT) {
 		row->instants++;
@@ -236,7 +303,7 @@ static int sum_up(struct making *making)
 }
 
 /* Collect the durations by group; ends[g] is the end of group g's. */
-static void gather(const struct making *making, int64_t *durations, uint64_t *ends)
+static void gather(struct making *making, int64_t *durations, uint64_t *ends)
 {
 	const struct ky_slices *const slices = &making->trace->slices;
 	uint64_t begin = 0;
@@ -249,8 +316,9 @@ static void gather(const struct making *making, int64_t *durations, uint64_t *en
 		if (slices->kind[i] == KY_SLICE_INSTANT || !ky_filter_slice(&making->filter, i))
 			continue;
 		const struct ky_interval span = ky_filter_interval(&making->filter, i);
-		durations[ends[making->groups[making->keys[i]]]++] =
-			ky_sub_clamped(span.end, span.begin);
+		const uint32_t row = row_of_slice(making, i);
+		if (row != KY_NONE)
+			durations[ends[row]++] = ky_sub_clamped(span.end, span.begin);
 	}
 }
 
@@ -297,7 +365,8 @@ static int distribute_all(struct making *making)
 KY_ORDER(by_total, struct ky_stats_row,
 	 KY_COMPARE_THEN(b->total_ns, a->total_ns,
 			 KY_COMPARE_THEN(b->count + b->instants, a->count + a->instants,
-					 KY_COMPARE(a->key, b->key))))
+					 KY_COMPARE_THEN(a->key, b->key,
+							 KY_COMPARE(a->category, b->category)))))
 
 /* Drop empty groups. */
 static void hand_over(struct making *making, struct ky_stats *stats)

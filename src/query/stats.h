@@ -3,7 +3,7 @@
  * stats.h: slices summed up by name, category, thread or process: the basis of report, hist and diff.
  *
  * Self time is a slice's duration minus that of its children. Slices that never ended last to the end of the trace,
- * and are also counted separately. Instants have only a count.
+ * and are also counted separately. Instants have only a count. Formatted messages have the name of their format.
  */
 #ifndef KY_QUERY_STATS_H
 #define KY_QUERY_STATS_H
@@ -14,7 +14,13 @@
 
 struct ky_filter_ends;
 
-enum ky_stats_by { KY_BY_NAME, KY_BY_CATEGORY, KY_BY_THREAD, KY_BY_PROCESS };
+enum ky_stats_by {
+	KY_BY_NAME,
+	KY_BY_CATEGORY,
+	KY_BY_THREAD,
+	KY_BY_PROCESS,
+	KY_BY_NAME_CATEGORY /* a span and a function of one name are two rows */
+};
 
 struct ky_stats_filter {
 	int64_t from_ns, to_ns; /* KY_TIME_NONE: open */
@@ -29,7 +35,8 @@ struct ky_stats_filter {
 };
 
 struct ky_stats_row {
-	uint32_t key; /* string, thread or process, as grouped */
+	uint32_t key;      /* string, thread or process, as grouped */
+	uint32_t category; /* string, of KY_BY_NAME_CATEGORY */
 	uint64_t count;
 	uint64_t unfinished;
 	uint64_t instants;

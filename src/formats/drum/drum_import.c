@@ -554,6 +554,10 @@ static uint32_t point_args(struct ky_event_intake *intake, const struct ky_known
 {
 	static const char *const states[] = {"new", "snapshot", "delete"};
 	ky_args_begin(intake->trace);
+	/* The name of a message is its text. */
+	if (e->kind == KYMO_KIND_PRINT)
+		ky_arg_string(intake->trace, ky_string_z(intake->trace, KY_PRINT_FORMAT_KEY),
+			      known->name);
 	if (e->kind >= KYMO_KIND_OBJECT_NEW && e->kind <= KYMO_KIND_OBJECT_DELETE)
 		put_named_text(intake, "debug.object", states[e->kind - KYMO_KIND_OBJECT_NEW]);
 	if (e->site->flags & KYMO_SITE_ID)

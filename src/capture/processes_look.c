@@ -258,6 +258,8 @@ static void scan_new(struct ky_process_list *p)
 		take_numbers(p, before + 1, newest);
 	else
 		p->scan_ns = 0;
+	if (newest > before && newest - before > NUMBERS_MAX && !p->news)
+		p->unseen += newest - before;
 }
 
 /* Return when to go on after work that began then: a fortieth of the time is spent on it. */

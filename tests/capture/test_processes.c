@@ -411,7 +411,11 @@ static void programs_that_are_gone_are_counted(void **state)
 	for (int i = 0; i < 3; i++)
 		reap(start(trace_and_end, NULL, NULL));
 	/* Other programs of the machine may be missed, too. */
-	LIVES_UNTIL(&lives, facts().missed >= before + 3);
+	LIVES_UNTIL(&lives, facts().missed >= before + 3 || facts().unseen);
+	if (facts().unseen) {
+		print_message("the machine was so busy that the kernel's reports did not fit\n");
+		skip();
+	}
 	const pid_t pid = start(trace_and_wait, NULL, NULL);
 	await_child(&meeting);
 	LIVES_UNTIL(&lives, lives_drums(&lives, pid) == 1);
@@ -458,9 +462,12 @@ static void what_came_and_went_unseen_is_counted(void **state)
 	(void)state;
 	lives_begin(&lives, KY_PROCESSES_ALL);
 	lives_round(&lives);
-	for (int i = 0; i < 3; i++)
+	/* One more when the numbers have begun again: then they are not counted. */
+	while (facts().unseen < 3) {
 		reap(start(trace_and_end, NULL, NULL));
-	LIVES_UNTIL(&lives, facts().unseen >= 3);
+		lives_wait(&lives);
+		lives_round(&lives);
+	}
 }
 
 /*

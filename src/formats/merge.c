@@ -401,8 +401,25 @@ static void put_clocks(struct trace_merge *m)
 	}
 }
 
+/* Keep what was wrong with the input. */
+static void put_problems(struct trace_merge *m)
+{
+	const struct ky_problems *const problems = &m->from->problems;
+	for (uint32_t i = 0; i < problems->rows.count; i++) {
+		const char *const name = ky_text_of(m->from, problems->name[i]);
+		const enum ky_severity severity = (enum ky_severity)problems->severity[i];
+		if (!name || !problems->number[i])
+			continue;
+		ky_problem(m->into, name, severity, problems->first_at[i], "%s",
+			   problems->first[i] ? ky_text_of(m->from, problems->first[i]) : "");
+		ky_problems(m->into, name, severity, problems->first_at[i],
+			    problems->number[i] - 1);
+	}
+}
+
 static void put_rest(struct trace_merge *m)
 {
+	put_problems(m);
 	const struct ky_trace *f = m->from;
 	for (uint32_t i = 0; i < f->losses.rows.count; i++)
 		ky_put_lost_text(m->into, time_of(m, f->losses.ts[i]),

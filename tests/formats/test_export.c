@@ -561,6 +561,26 @@ static void test_merging_one_trace_changes_nothing(void **state)
 	ky_trace_close(&trace);
 }
 
+static void test_merging_keeps_the_problems_of_the_inputs(void **state)
+{
+	(void)state;
+	struct ky_trace *trace, *merged;
+	assert_int_equal(ky_trace_open(&trace), 0);
+	ky_problem(trace, "odd", KY_DATA_LOSS, 7, "the first");
+	ky_problem(trace, "odd", KY_DATA_LOSS, 9, "the second");
+	assert_int_equal(ky_trace_finish(trace, NULL, NULL), 0);
+	assert_int_equal(ky_trace_open(&merged), 0);
+	assert_int_equal(ky_merge_add(merged, trace, 0, 0, true), 0);
+	assert_int_equal(ky_trace_finish(merged, NULL, NULL), 0);
+	assert_int_equal(merged->problems.rows.count, 1);
+	assert_int_equal(merged->problems.number[0], 2);
+	assert_int_equal(merged->problems.severity[0], KY_DATA_LOSS);
+	assert_int_equal(merged->problems.first_at[0], 7);
+	assert_string_equal(ky_text_of(merged, merged->problems.first[0]), "the first");
+	ky_trace_close(&merged);
+	ky_trace_close(&trace);
+}
+
 static int make_directory(void **state)
 {
 	(void)state;
@@ -592,6 +612,7 @@ int main(void)
 		cmocka_unit_test(test_a_part_is_cut_at_its_edges),
 		cmocka_unit_test(test_hosts_are_aligned_by_their_messages),
 		cmocka_unit_test(test_merging_one_trace_changes_nothing),
+		cmocka_unit_test(test_merging_keeps_the_problems_of_the_inputs),
 	};
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

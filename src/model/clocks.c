@@ -33,6 +33,8 @@ struct node {
 	/* Of the current search. */
 	uint32_t seen;
 	uint32_t by; /* edge that led here */
+	uint32_t
+		queued; /* the node at this place of the queue, which is as long as the list of nodes */
 };
 
 /* The last found chain of edges from one clock to another. */
@@ -179,29 +181,24 @@ static void search(struct ky_clocks *c, struct path *path)
 {
 	const uint64_t *start = ky_pair_map_find(&c->nodes_by_clock, path->from, 0);
 	const uint64_t *target = ky_pair_map_find(&c->nodes_by_clock, path->to, 0);
-	uint32_t *queue = start && target ? malloc(c->nodes_count * sizeof(*queue)) : NULL;
-	if (!queue) {
-		if (start && target)
-			ky_memory_missing();
+	if (!start || !target)
 		return;
-	}
 	const uint32_t round = ++c->searches;
 	uint32_t head = 0;
 	uint32_t tail = 0;
-	queue[tail++] = (uint32_t)*start;
+	c->nodes[tail++].queued = (uint32_t)*start;
 	c->nodes[*start].seen = round;
 	while (head < tail && c->nodes[*target].seen != round) {
-		const uint32_t node = queue[head++];
+		const uint32_t node = c->nodes[head++].queued;
 		for (uint32_t e = c->nodes[node].edges; e; e = c->edges[e - 1].next) {
 			struct node *to = &c->nodes[c->edges[e - 1].to];
 			if (to->seen == round)
 				continue;
 			to->seen = round;
 			to->by = e - 1;
-			queue[tail++] = c->edges[e - 1].to;
+			c->nodes[tail++].queued = c->edges[e - 1].to;
 		}
 	}
-	free(queue);
 	if (c->nodes[*target].seen == round)
 		trace_back(c, path, (uint32_t)*start, (uint32_t)*target);
 }

@@ -4,6 +4,7 @@
 # exit codes. Usage: convert.sh KYMO
 set -u
 kymo=$(realpath "$1")
+fixtures=$(realpath "$(dirname "$0")/../fixtures")
 dir=$(mktemp -d) || exit 1
 trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -109,7 +110,7 @@ echo '{"traceEvents":[{"ph":"i","pid":1,"tid":1,"ts":1,"name":"a"}],"metadata":{
 expect 0 "convert to fxt" "$kymo" convert meta.json o.fxt
 grep -q "1 line of metadata" err.txt || fail "fxt: metadata is gone: $(cat err.txt)"
 # .kymo holds everything, and what comes of it later is the same as without it.
-for file in loose.json late.json meta.json; do
+for file in loose.json late.json meta.json "$fixtures/demo.pftrace" "$fixtures/demo.fxt"; do
 	expect 0 "convert to kymo" "$kymo" convert "$file" o.kymo
 	[ ! -s err.txt ] || fail "kymo: something is left out: $(cat err.txt)"
 	for suffix in json pftrace fxt; do
@@ -121,6 +122,15 @@ for file in loose.json late.json meta.json; do
 	done
 done
 rm -f direct.* detour.*
+# The time of day stays, also in JSON, and its message counts the rest.
+now="select to_realtime(ts) from slice order by ts limit 1"
+expect 0 "time of day" "$kymo" convert "$fixtures/demo.pftrace" o.json
+grep -q "10 clock snapshots" err.txt || fail "clock snapshots: $(cat err.txt)"
+[ "$("$kymo" query --csv o.json "$now")" = "$("$kymo" query --csv "$fixtures/demo.pftrace" "$now")" ] ||
+	fail "JSON: another time of day: $("$kymo" query --csv o.json "$now")"
+expect 0 "nothing left to lose" "$kymo" convert o.json c.json
+! grep -q "clock" err.txt || fail "a clock snapshot is gone: $(cat err.txt)"
+cmp o.json c.json || fail "JSON to JSON is another file"
 rm -f async.json loose.json late.json twice.json meta.json
 
 # Standard input and output.

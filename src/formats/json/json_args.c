@@ -289,19 +289,23 @@ static int32_t clamp32(int64_t value)
  */
 static void put_clocks(struct ky_json *json)
 {
-	static const char *const keys[] = {"boottime_ns", "monotonic_ns", "realtime_ns"};
+	static const char *const keys[] = {"boottime_ns", "realtime_ns", "monotonic_ns"};
 	struct ky_clock_reading readings[] = {{.clock = KY_CLOCK_BOOTTIME},
-					      {.clock = KY_CLOCK_MONOTONIC},
-					      {.clock = KY_CLOCK_REALTIME}};
+					      {.clock = KY_CLOCK_REALTIME},
+					      {.clock = KY_CLOCK_MONOTONIC}};
+	uint32_t known = 0;
 	if (json->trace->clock != KY_CLOCK_BOOTTIME ||
 	    ky_clocks_known(json->trace->clocks, KY_CLOCK_REALTIME))
 		return;
-	for (unsigned i = 0; i < 3; i++) {
-		const uint32_t node = ky_json_tree_get(&json->tree, 0, keys[i]);
-		if (!ky_json_tree_int(&json->tree, node, &readings[i].ns) || readings[i].ns < 0)
-			return;
+	for (; known < 3; known++) {
+		const uint32_t node = ky_json_tree_get(&json->tree, 0, keys[known]);
+		if (!ky_json_tree_int(&json->tree, node, &readings[known].ns) ||
+		    readings[known].ns < 0)
+			break;
 	}
-	ky_put_clocks(json->trace, readings[0].ns, readings, 3);
+	/* A file that was made of another trace may not have the last. */
+	if (known >= 2)
+		ky_put_clocks(json->trace, readings[0].ns, readings, known);
 }
 
 /* Note the sum of losses, which kymo's recorder writes as a label: "N events lost". */

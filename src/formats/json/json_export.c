@@ -26,6 +26,7 @@ struct json_export {
 	struct ky_flow_marks flow_marks;
 	bool first_event; /* none was written yet */
 	bool first;       /* in the list that is open */
+	bool clocks_put;
 };
 
 /* ---- tokens ---- */
@@ -334,8 +335,31 @@ static void put_state(void *self, const struct ky_walk_item *item)
 
 /* ---- around the events ---- */
 
+static void put_clock(struct json_export *w, const char *key, int64_t ns)
+{
+	put(w, key);
+	ky_json_append_int(w->out, ns);
+	put(w, "\"");
+}
+
+/* Put the beginning of the trace in several clocks, once, beside the name of a process, as sessions do. */
+static void put_clocks(struct json_export *w)
+{
+	const struct ky_trace *trace = w->trace;
+	const int64_t at = trace->begin_ns < 0 ? 0 : trace->begin_ns;
+	int64_t ns;
+	if (w->clocks_put ||
+	    !ky_clocks_convert(trace->clocks, trace->clock, KY_CLOCK_REALTIME, at, &ns) || ns < 0)
+		return;
+	w->clocks_put = true;
+	put_clock(w, ",\"boottime_ns\":\"", at);
+	put_clock(w, ",\"realtime_ns\":\"", ns);
+	if (ky_clocks_convert(trace->clocks, trace->clock, KY_CLOCK_MONOTONIC, at, &ns) && ns >= 0)
+		put_clock(w, ",\"monotonic_ns\":\"", ns);
+}
+
 static void put_name(struct json_export *w, const char *what, uint32_t pid, uint32_t tid,
-		     uint32_t name)
+		     uint32_t name, bool process)
 {
 	if (!ky_strings_bytes(&w->trace->strings, name))
 		return; /* Perfetto counts an empty one as an error */
@@ -344,6 +368,8 @@ static void put_name(struct json_export *w, const char *what, uint32_t pid, uint
 	put(w, what);
 	put(w, "\",\"args\":{\"name\":");
 	put_string(w, name);
+	if (process)
+		put_clocks(w);
 	put(w, "}}");
 }
 
@@ -365,7 +391,7 @@ static void put_names(struct json_export *w)
 	const struct ky_trace *trace = w->trace;
 	for (uint32_t i = 0; i < trace->processes.rows.count; i++) {
 		const uint32_t pid = ky_address_pid(trace, i);
-		put_name(w, KY_JSON_PROCESS_NAME, pid, pid, trace->processes.name[i]);
+		put_name(w, KY_JSON_PROCESS_NAME, pid, pid, trace->processes.name[i], true);
 		put_sort_index(w, KY_JSON_PROCESS_SORT_INDEX, pid, pid,
 			       trace->processes.sort_index[i]);
 	}
@@ -374,7 +400,7 @@ static void put_names(struct json_export *w)
 		const uint32_t tid = ky_address_tid(trace, i);
 		if (!ky_selected_thread(w->selection, i))
 			continue;
-		put_name(w, KY_JSON_THREAD_NAME, pid, tid, trace->threads.name[i]);
+		put_name(w, KY_JSON_THREAD_NAME, pid, tid, trace->threads.name[i], false);
 		put_sort_index(w, KY_JSON_THREAD_SORT_INDEX, pid, tid,
 			       trace->threads.sort_index[i]);
 	}
@@ -415,12 +441,33 @@ static struct ky_text metadata_key(const struct ky_trace *trace, uint32_t row)
 	return key;
 }
 
+/* Report whether the row is the unit in which a JSON file wants to be shown: that has its own place. */
+static bool is_unit(const struct ky_trace *trace, uint32_t row)
+{
+	const char *const key = ky_text_of(trace, trace->metadata.key[row]);
+	return key && trace->metadata.text[row] && !strcmp(key, "displayTimeUnit");
+}
+
+static void put_unit(struct json_export *w)
+{
+	uint32_t text = 0;
+	for (uint32_t i = 0; !text && i < w->trace->metadata.rows.count; i++)
+		text = is_unit(w->trace, i) ? w->trace->metadata.text[i] : 0;
+	put(w, "{\"displayTimeUnit\":");
+	if (text)
+		put_string(w, text);
+	else
+		put(w, "\"ns\"");
+}
+
 static void put_metadata(struct json_export *w)
 {
 	const struct ky_metadata *m = &w->trace->metadata;
 	put(w, ",\n\"metadata\":{");
 	w->first = true;
 	for (uint32_t i = 0; i < m->rows.count; i++) {
+		if (is_unit(w->trace, i))
+			continue;
 		put_key(w, metadata_key(w->trace, i));
 		if (m->text[i])
 			put_string(w, m->text[i]);
@@ -526,7 +573,8 @@ static int write_file(struct json_export *w, const struct ky_export_job *job)
 						 .state = put_state,
 						 .sample = skip_sample,
 						 .named_ends = true};
-	put(w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+	put_unit(w);
+	put(w, ",\"traceEvents\":[");
 	w->first_event = true;
 	put_names(w);
 	put_losses(w);
@@ -534,7 +582,7 @@ static int write_file(struct json_export *w, const struct ky_export_job *job)
 	if (error)
 		return error;
 	put(w, "\n]");
-	w->left->snapshots += ky_walk_snapshots(w->trace);
+	w->left->snapshots += ky_walk_snapshots(w->trace) - w->clocks_put;
 	put_metadata(w);
 	put_samples(w);
 	put(w, "}\n");

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "cli/cli.h"
+#include "cli/info.h"
 #include "cli/query_output.h"
 #include "query/sql.h"
 
@@ -334,6 +335,7 @@ struct wanted {
 	enum ky_query_form form;
 	const char *format;
 	bool quiet;
+	bool faults; /* of the input, before the rows of JSON */
 	const char *files[FILES_MAX];
 	unsigned files_count;
 	uint64_t memory; /* of all queries; 0: the default */
@@ -357,14 +359,25 @@ static int run_all(struct query *query, const struct wanted *wanted, int argc, c
 	return run_file(query, "-");
 }
 
+/* Print what is wrong with the input as an object of JSON. */
+static void print_faults(const struct ky_trace *trace, enum ky_query_form form)
+{
+	struct ky_json_out json = {.file = stdout, .lines = form == KY_QUERY_JSON ? 2 : 0};
+	ky_json_out_begin(&json, NULL, '{');
+	ky_info_json_faults(&json, trace);
+	ky_json_out_end(&json, '}');
+}
+
 static int query_trace(const char *path, const struct wanted *wanted, int argc, char **argv)
 {
 	struct query query = {.form = wanted->form, .terminal = isatty(STDOUT_FILENO) == 1};
-	struct ky_trace *trace = ky_cli_load(path, wanted->format, wanted->quiet);
+	struct ky_trace *trace = ky_cli_load(path, wanted->format, wanted->quiet || wanted->faults);
 
 	if (!trace)
 		return KY_EXIT_FAILED;
 	int code = KY_EXIT_FAILED;
+	if (wanted->faults)
+		print_faults(trace, wanted->form);
 	if (wanted->memory)
 		ky_sql_memory(wanted->memory);
 	if (ky_sql_open(&query.sql, trace)) {
@@ -417,6 +430,8 @@ static int run(int argc, char **argv)
 		return wrong;
 	if (optind == argc)
 		return ky_cli_usage("the trace is missing");
+	if (wanted.faults && wanted.form != KY_QUERY_JSON && wanted.form != KY_QUERY_LINES)
+		return ky_cli_usage("--faults needs --json or --lines");
 	return query_trace(argv[optind], &wanted, argc - optind - 1, argv + optind + 1);
 }
 
@@ -435,6 +450,9 @@ static const struct ky_option options[] = {
 	 .more = "An array for each statement that returns rows. A repeated column name gets a number behind it."},
 	{"lines", AT(SET, form), .least = KY_QUERY_LINES,
 	 .help = "print rows as JSON objects, one per line"},
+	{"faults", AT(FLAG, faults),
+	 .help = "with --json or --lines: print losses and problems of the input first, as an object",
+	 .more = "Its members are `lost`, `losses` and `problems`, as in `kymo info --json`."},
 	{"memory", AT(SIZE, memory), .argument = "SIZE",
 	 .help = "how much memory queries may take (default: three quarters of the machine's)",
 	 .more = "A query that needs more fails: out of memory. The trace itself is not counted."},

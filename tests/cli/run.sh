@@ -397,6 +397,8 @@ prints "query: .tables" 0 "slice " query a.json .tables
 is_json "query: .tables as JSON" query --json a.json .tables
 prints "query: .schema of a table" 0 "dur" query a.json '.schema slice'
 prints "query: .schema of all" 0 "thread_state" query --csv a.json .schema
+prints "query: --faults has the problems" 0 '"problems": [{' query --lines --faults faulty.json "select 1"
+refuses "query: --faults is for JSON" 2 "--faults needs --json" query --faults faulty.json "select 1"
 prints "query: a command, then SQL" 0 "300" query a.json .tables "select count(*) from slice where name = 'work'"
 refuses "query: a table that does not exist" 3 "no table 'slcie'; similar: slice" query a.json '.schema slcie'
 refuses "query: a command that does not exist" 2 "no command .nonsense" query a.json .nonsense

@@ -99,6 +99,7 @@ struct ky_functions {
 	bool other_unwinder;  /* it has one that is not libgcc's: LLVM's, or libunwind */
 	/* its personality, which unwinders call for each frame, compares addresses of frames (LuaJIT) */
 	bool compares_frames;
+	bool sets_gs;    /* it has the instruction wrgsbase */
 	bool is_static;  /* no loader */
 	bool makes_code; /* it has a JIT: callers may be outside of all files, and read stacks */
 	void *private_data;

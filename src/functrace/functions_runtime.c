@@ -242,9 +242,38 @@ static bool is_outermost(struct ky_functions_reading *reading, uint64_t address)
 	return fde && !ky_functions_cfi_row(reading, fde, address).returns;
 }
 
+/* Report whether there is a wrgsbase: f3, perhaps a prefix for the register, 0f ae d8 to df. */
+static bool has_wrgsbase(const uint8_t *code, uint64_t bytes)
+{
+	static const uint8_t opcode[] = {0x0f, 0xae};
+	const uint8_t *at = code;
+	for (uint64_t left = bytes; (at = memmem(at, left, opcode, sizeof(opcode))) != NULL;
+	     left = bytes - (uint64_t)(at - code)) {
+		const uint64_t offset = (uint64_t)(at - code);
+		const bool prefixed = offset >= 2 && (at[-1] & 0xf0) == 0x40 && at[-2] == 0xf3;
+		if (offset + 2 < bytes && (at[2] & 0xf8) == 0xd8 &&
+		    (prefixed || (offset >= 1 && at[-1] == 0xf3)))
+			return true;
+		at += sizeof(opcode);
+	}
+	return false;
+}
+
+static bool sets_gs(const struct ky_functions *functions)
+{
+	bool sets = false;
+	for (uint32_t i = 0; i < functions->code_count; i++) {
+		uint64_t bytes;
+		const uint8_t *code = ky_functions_code(functions, functions->code[i].from, &bytes);
+		sets |= code && has_wrgsbase(code, bytes);
+	}
+	return sets;
+}
+
 void ky_functions_runtime(struct ky_functions_reading *reading)
 {
 	struct ky_functions *out = reading->out;
+	out->sets_gs = sets_gs(out);
 	const char *name = soname(reading->elf);
 	const bool all = begins_like(out->path, files, sizeof(files) / sizeof(files[0])) ||
 			 begins_like(name, files, sizeof(files) / sizeof(files[0]));

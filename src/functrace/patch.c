@@ -95,6 +95,28 @@ static int refuse_counterless(const struct ky_patch *patch, char message[KY_MESS
 		(int)patch->remote.pid);
 }
 
+/* Return the name of a module that sets gs, which the stubs need, without asking the kernel; NULL: none. */
+static const char *sets_gs(const struct ky_patch *patch)
+{
+	for (uint32_t i = 0; i < patch->modules_count; i++)
+		if (patch->modules[i].functions && patch->modules[i].functions->sets_gs)
+			return patch->modules[i].name;
+	return NULL;
+}
+
+static int check_gs(const struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
+{
+	const char *name = sets_gs(patch);
+	if (!name)
+		return 0;
+	snprintf(
+		message, KY_MESSAGE_BYTES,
+		"Cannot patch process %d: %s sets the register gs (wrgsbase), which kymo needs; use "
+		"--engine sample",
+		(int)patch->remote.pid, name);
+	return -ENOTSUP;
+}
+
 static bool is_anothers(const struct ky_patch *patch)
 {
 	return ky_agent_memory_owned(&patch->home) && patch->home.owner_pid != (uint32_t)getpid();
@@ -315,6 +337,8 @@ static int open_all(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 		error = ky_patch_plan_choose(patch);
 	patch->facts.analysed_ns = (uint64_t)ky_clock_monotonic() - began;
 	if (!error)
+		error = check_gs(patch, message);
+	if (!error)
 		error = check_compiled(patch, message);
 	if (!error)
 		error = first_stop(patch, message);
@@ -365,11 +389,20 @@ int ky_patch_open(struct ky_patch **out, pid_t pid, const struct ky_patch_option
 
 /* ---- periodic work ---- */
 
+static void undo(struct ky_patch *patch);
+
 static void patch_loaded(struct ky_patch *patch)
 {
 	char message[KY_MESSAGE_BYTES] = "";
 	int error = ky_patch_modules_read(patch, message);
 	const bool more = error > 0;
+	if (more && check_gs(patch, message)) {
+		ky_patch_note(patch, "the functions of process %d are no longer traced: %s",
+			      (int)patch->remote.pid, message);
+		undo(patch);
+		patch->gone = true;
+		return;
+	}
 	if (more)
 		error = ky_patch_plan_choose(patch);
 	if (error >= 0)

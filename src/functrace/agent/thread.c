@@ -59,10 +59,14 @@ static uint64_t index_of(const struct ky_agent_home *home, const struct ky_agent
 	return ((uint64_t)(uintptr_t)state - home->states) / home->state_bytes;
 }
 
+/* Any value may be in gs when the program has set it: it is looked at only as an address of a state. */
 struct ky_agent_state *ky_agent_state_mine(const struct ky_agent_home *home)
 {
 	struct ky_agent_state *state = ky_agent_gs();
-	return state && state->owner == ky_agent_thread() && state->generation == home->generation
+	const uint64_t away = (uint64_t)(uintptr_t)state - home->states;
+	return away < home->states_max * home->state_bytes && away % home->state_bytes == 0 &&
+			       state->owner == ky_agent_thread() &&
+			       state->generation == home->generation
 		       ? state
 		       : NULL;
 }

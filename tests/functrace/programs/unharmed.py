@@ -210,6 +210,58 @@ int main(void)
 """
 
 
+WRITES_GS = """#include <immintrin.h>
+#ifdef LIBRARY
+static unsigned long own[2] = {42, 43};
+void set(void)
+{
+	_writegsbase_u64((unsigned long)own);
+}
+#else
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+__attribute__((noinline)) unsigned long next(unsigned long n)
+{
+	unsigned long first;
+	__asm__ volatile("mov %%gs:0, %0" : "=r"(first));
+	return n + first;
+}
+int main(int count, char **words)
+{
+	unsigned long sum = 0;
+	void (*set)(void);
+	void *symbol = dlsym(count > 1 ? dlopen(words[1], RTLD_NOW) : RTLD_DEFAULT, "set");
+	if (!symbol || !(getauxval(AT_HWCAP2) & 2))
+		return 77;
+	memcpy(&set, &symbol, sizeof(set));
+	set();
+	for (int i = 0; i < 1000; i++)
+		sum = next(sum);
+	printf("%lu\\n", sum);
+	return 0;
+}
+#endif
+"""
+
+
+def library_that_writes_gs(folder):
+    """wrgsbase asks nobody: a program or library that has it is not patched, also when it is loaded later."""
+    source = written(f"{folder}/writes.c", WRITES_GS)
+    words = ("gcc", "-O1", "-mfsgsbase", source)
+    if not compiled(f"{folder}/libwrites.so", *words, "-shared", "-fPIC", "-DLIBRARY") or \
+            not compiled(f"{folder}/later", *words, "-ldl") or \
+            not compiled(f"{folder}/linked", *words, "-ldl", f"-L{folder}", "-Wl,--no-as-needed", "-lwrites",
+                         f"-Wl,-rpath,{folder}"):
+        return "no compiler here"
+    for program in ([f"{folder}/later", f"{folder}/libwrites.so"], [f"{folder}/linked"]):
+        if traced.bare(program).returncode == 77:
+            return "the kernel does not allow wrgsbase"
+        traced.same_as_bare(folder, program, some=False)
+    return None
+
+
 def program_that_sets_gs(folder):
     """gs is the program's from then on; calls before that are seen."""
     source, ran = written(f"{folder}/gs.c", GS), 0
@@ -535,7 +587,9 @@ def instrumented(folder):
     return None if ran else "no compiler here"
 
 
-SCENARIOS = (instrumented, recursion, memory_is_given_back, uprobes_of_others, stacks_that_are_copied, stacks_that_are_switched, libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs)
+SCENARIOS = (instrumented, recursion, memory_is_given_back, uprobes_of_others, stacks_that_are_copied, stacks_that_are_switched,
+             libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs,
+             library_that_writes_gs)
 
 if __name__ == "__main__":
     sys.exit(traced.run_scenarios([(scenario.__name__, scenario) for scenario in SCENARIOS], sys.argv[2:]))

@@ -15,6 +15,7 @@
 #include "core/event.h"
 #include "formats/export.h"
 #include "formats/out.h"
+#include "model/intake.h"
 
 enum ky_walk_what {
 	KY_WALK_BEGIN, /* row is a slice */
@@ -80,10 +81,11 @@ int ky_walk_each(const struct ky_export_job *job, const struct ky_walk_rows *row
 /* Count the trace's clock snapshots. */
 uint64_t ky_walk_snapshots(const struct ky_trace *trace);
 
-/* Return the time of a loss: where it has none, the beginning of the trace. */
-static inline int64_t ky_walk_loss_ns(const struct ky_trace *trace, uint32_t row)
+/* Return the time of what is missing: where it has none, the beginning of the trace. */
+static inline int64_t ky_walk_missing_ns(const struct ky_trace *trace,
+					 const struct ky_missing *missing)
 {
-	const int64_t ts = trace->losses.ts[row] < 0 ? trace->begin_ns : trace->losses.ts[row];
+	const int64_t ts = missing->ts < 0 ? trace->begin_ns : missing->ts;
 	return ts < 0 ? 0 : ts;
 }
 

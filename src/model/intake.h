@@ -272,6 +272,16 @@ void ky_put_lost_text(struct ky_trace *trace, int64_t ts, uint32_t thread, uint3
  */
 uint64_t ky_put_missing(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t cpu,
 			uint64_t count, const char *cause);
+/* Something that is missing, as a file says it: a row of the losses, or a problem that ky_put_missing() made. */
+struct ky_missing {
+	int64_t ts;      /* KY_TIME_NONE: not known */
+	uint32_t thread; /* KY_NONE: of none */
+	uint32_t cpu;    /* KY_NONE: of none */
+	uint64_t count;
+	const char *what;
+};
+/* Get the one of that number, from 0 on; false after the last. */
+bool ky_missing_at(const struct ky_trace *trace, uint32_t number, struct ky_missing *missing);
 /* How formats that have nothing else show a loss: an instant of this name and category (losses.c). */
 #define KY_LOSS_MARKER "events lost"
 #define KY_LOSS_MARKER_CATEGORY "kymo"

@@ -35,26 +35,58 @@ void ky_put_lost(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t c
 	ky_put_lost_text(trace, ts, thread, cpu, events, text_of_cause(cause));
 }
 
+/* What is no event: the cause as core/losses.c has it, and as the reader of a process's buffer calls it. */
+static const struct {
+	const char *cause, *problem;
+} refused[] = {
+	{"trace points without a name: no room for it", "drum_sites_refused"},
+	{"texts lost: no room for them", "drum_strings_refused"},
+	{"names of threads lost: no room for them", "drum_names_refused"},
+	{"trace points that stay off: no room for their category", "drum_categories_refused"},
+};
+#define REFUSED (sizeof(refused) / sizeof(refused[0]))
+
 uint64_t ky_put_missing(struct ky_trace *trace, int64_t ts, uint32_t thread, uint32_t cpu,
 			uint64_t count, const char *cause)
 {
-	/* As core/losses.c has them; and what the reader of a process's buffer calls them. */
-	static const struct {
-		const char *cause, *problem;
-	} refused[] = {
-		{"trace points without a name: no room for it", "drum_sites_refused"},
-		{"texts lost: no room for them", "drum_strings_refused"},
-		{"names of threads lost: no room for them", "drum_names_refused"},
-		{"trace points that stay off: no room for their category",
-		 "drum_categories_refused"},
-	};
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+	for (size_t i = 0; i < REFUSED; i++)
 		if (strcmp(cause, refused[i].cause) == 0) {
 			ky_problems(trace, refused[i].problem, KY_DATA_LOSS, KY_NO_PLACE, count);
 			return 0;
 		}
 	ky_put_lost_text(trace, ts, thread, cpu, count, cause);
 	return count;
+}
+
+/* Return the cause of a row of the problems, or NULL. */
+static const char *cause_of_problem(const struct ky_trace *trace, uint32_t row)
+{
+	const char *const name = ky_text_of(trace, trace->problems.name[row]);
+	for (size_t i = 0; name && i < REFUSED; i++)
+		if (strcmp(name, refused[i].problem) == 0)
+			return refused[i].cause;
+	return NULL;
+}
+
+bool ky_missing_at(const struct ky_trace *trace, uint32_t number, struct ky_missing *missing)
+{
+	const struct ky_losses *l = &trace->losses;
+	if (number < l->rows.count) {
+		const char *const what = ky_text_of(trace, l->what[number]);
+		*missing = (struct ky_missing){l->ts[number], l->thread[number], l->cpu[number],
+					       l->events[number], what ? what : ""};
+		return true;
+	}
+	number -= l->rows.count;
+	for (uint32_t i = 0; i < trace->problems.rows.count; i++) {
+		const char *const what = cause_of_problem(trace, i);
+		if (!what || number--)
+			continue;
+		*missing = (struct ky_missing){KY_TIME_NONE, KY_NONE, KY_NONE,
+					       trace->problems.number[i], what};
+		return true;
+	}
+	return false;
 }
 
 static bool is_text(const struct ky_trace *trace, uint32_t string, const char *text)

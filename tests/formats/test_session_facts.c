@@ -20,6 +20,7 @@
 
 #include "../sink/child.h"
 #include "core/drum.h"
+#include "formats/export.h"
 #include "formats/load.h"
 #include "load_text.h"
 
@@ -289,6 +290,21 @@ static void lose_by_each_cause(struct ky_drum_header *h)
 	lose(&h->refused_categories, 19);
 }
 
+/* Convert the first file to each format, in the place of the others and its own. */
+static void convert_all(void)
+{
+	const struct ky_export_selection all = {.from_ns = KY_TIME_NONE, .to_ns = KY_TIME_NONE};
+	struct ky_trace *trace = load(files[0]);
+	for (size_t i = 0; i < FILES; i++) {
+		struct ky_export_left left = {0};
+		char message[KY_MESSAGE_BYTES] = "";
+		if (ky_export(trace, &all, files[i], NULL, &left, NULL, NULL, message) != 0)
+			fprintf(stderr, "%s: %s\n", files[i], message);
+		MUST(message[0] == '\0');
+	}
+	ky_trace_close(&trace);
+}
+
 static void lose_in_sessions(void)
 {
 	static const struct lines expected = {
@@ -307,6 +323,8 @@ static void lose_in_sessions(void)
 	stop_and_count(lost);
 	for (size_t i = 0; i < FILES; i++)
 		MUST(lost[i] == 15);
+	expect_lines(&expected, lost);
+	convert_all();
 	expect_lines(&expected, lost);
 }
 

@@ -269,23 +269,22 @@ static uint64_t define(struct ky_fxt_exporter *w, const char *text)
 static void put_losses(struct ky_fxt_exporter *w)
 {
 	const struct ky_trace *trace = w->trace;
-	const struct ky_losses *l = &trace->losses;
-	for (uint32_t i = 0; i < l->rows.count; i++) {
-		if (!ky_selected_thread(w->selection, l->thread[i]))
+	struct ky_missing m;
+	for (uint32_t i = 0; ky_missing_at(trace, i, &m); i++) {
+		if (!ky_selected_thread(w->selection, m.thread))
 			continue;
-		begin_event(w, KY_FXT_EVENT_INSTANT, ky_walk_loss_ns(trace, i),
-			    ky_address_pid_of_thread(trace, l->thread[i]),
-			    ky_address_tid(trace, l->thread[i]));
+		begin_event(w, KY_FXT_EVENT_INSTANT, ky_walk_missing_ns(trace, &m),
+			    ky_address_pid_of_thread(trace, m.thread),
+			    ky_address_tid(trace, m.thread));
 		put_label_text(w, (struct ky_text){"events lost", 11});
 		w->header |= define(w, "kymo") << 32;
-		ky_fxt_emit_arg_word(&w->emitter, KY_FXT_ARG_UINT64, define(w, "count"),
-				     l->events[i]);
+		ky_fxt_emit_arg_word(&w->emitter, KY_FXT_ARG_UINT64, define(w, "count"), m.count);
 		ky_fxt_emit_arg_small(&w->emitter, KY_FXT_ARG_STRING, define(w, "what"),
-				      whole_string_ref(w, l->what[i]));
-		if (l->cpu[i] != KY_NONE)
+				      define(w, m.what));
+		if (m.cpu != KY_NONE)
 			ky_fxt_emit_arg_word(&w->emitter, KY_FXT_ARG_UINT64, define(w, "cpu"),
-					     l->cpu[i]);
-		if (l->ts[i] == KY_TIME_NONE)
+					     m.cpu);
+		if (m.ts == KY_TIME_NONE)
 			ky_fxt_emit_arg_small(&w->emitter, KY_FXT_ARG_BOOL, define(w, "untimed"),
 					      true);
 		end_event(w);

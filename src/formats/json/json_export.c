@@ -408,24 +408,23 @@ static void put_names(struct json_export *w)
 
 static void put_losses(struct json_export *w)
 {
-	const struct ky_losses *l = &w->trace->losses;
-	for (uint32_t i = 0; i < l->rows.count; i++) {
-		if (!ky_selected_thread(w->selection, l->thread[i]))
+	struct ky_missing m;
+	for (uint32_t i = 0; ky_missing_at(w->trace, i, &m); i++) {
+		if (!ky_selected_thread(w->selection, m.thread))
 			continue;
-		begin_event(w, KY_JSON_PHASE_INSTANT,
-			    ky_address_pid_of_thread(w->trace, l->thread[i]),
-			    ky_address_tid(w->trace, l->thread[i]));
-		put_ts(w, ky_walk_loss_ns(w->trace, i));
-		put(w, l->thread[i] == KY_NONE ? ",\"s\":\"g\"" : ",\"s\":\"t\"");
+		begin_event(w, KY_JSON_PHASE_INSTANT, ky_address_pid_of_thread(w->trace, m.thread),
+			    ky_address_tid(w->trace, m.thread));
+		put_ts(w, ky_walk_missing_ns(w->trace, &m));
+		put(w, m.thread == KY_NONE ? ",\"s\":\"g\"" : ",\"s\":\"t\"");
 		put(w, ",\"cat\":\"kymo\",\"name\":\"events lost\",\"args\":{\"count\":");
-		ky_json_append_uint(w->out, l->events[i]);
+		ky_json_append_uint(w->out, m.count);
 		put(w, ",\"what\":");
-		put_string(w, l->what[i]);
-		if (l->cpu[i] != KY_NONE) {
+		put_text(w, (struct ky_text){m.what, (uint32_t)strlen(m.what)});
+		if (m.cpu != KY_NONE) {
 			put(w, ",\"cpu\":");
-			ky_json_append_uint(w->out, l->cpu[i]);
+			ky_json_append_uint(w->out, m.cpu);
 		}
-		put(w, l->ts[i] == KY_TIME_NONE ? ",\"untimed\":true}}" : "}}");
+		put(w, m.ts == KY_TIME_NONE ? ",\"untimed\":true}}" : "}}");
 	}
 }
 

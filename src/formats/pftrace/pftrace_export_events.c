@@ -9,6 +9,7 @@
 #include "formats/pftrace/pftrace_export.h"
 
 #include "formats/arg_tree.h"
+#include "model/intake.h"
 
 /* ---- arguments ---- */
 
@@ -230,25 +231,24 @@ static void put_loss_number(struct ky_pf_exporter *w, const char *name, uint32_t
 	ky_proto_message(&w->emit.body, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &w->emit.part);
 }
 
-static void put_loss(struct ky_pf_exporter *w, uint32_t row)
+static void put_loss(struct ky_pf_exporter *w, const struct ky_missing *m)
 {
-	const struct ky_losses *l = &w->trace->losses;
 	ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TYPE, KY_PF_TYPE_INSTANT);
-	if (l->thread[row] != KY_NONE)
+	if (m->thread != KY_NONE)
 		ky_proto_uint(&w->emit.body, KY_PF_TRACK_EVENT_TRACK_UUID,
-			      ky_pf_export_thread_uuid(w, l->thread[row]));
+			      ky_pf_export_thread_uuid(w, m->thread));
 	ky_proto_bytes(&w->emit.body, KY_PF_TRACK_EVENT_CATEGORIES, "kymo", 4);
 	ky_proto_bytes(&w->emit.body, KY_PF_TRACK_EVENT_NAME, "events lost", 11);
-	put_loss_number(w, "count", KY_PF_DEBUG_ANNOTATION_UINT_VALUE, l->events[row]);
-	if (l->cpu[row] != KY_NONE)
-		put_loss_number(w, "cpu", KY_PF_DEBUG_ANNOTATION_UINT_VALUE, l->cpu[row]);
-	if (l->ts[row] == KY_TIME_NONE)
+	put_loss_number(w, "count", KY_PF_DEBUG_ANNOTATION_UINT_VALUE, m->count);
+	if (m->cpu != KY_NONE)
+		put_loss_number(w, "cpu", KY_PF_DEBUG_ANNOTATION_UINT_VALUE, m->cpu);
+	if (m->ts == KY_TIME_NONE)
 		put_loss_number(w, "untimed", KY_PF_DEBUG_ANNOTATION_BOOL_VALUE, true);
-	if (l->what[row]) {
+	if (*m->what) {
 		w->emit.part.used = 0;
 		ky_proto_bytes(&w->emit.part, KY_PF_DEBUG_ANNOTATION_NAME, "what", 4);
-		ky_pf_export_string(w, &w->emit.part, KY_PF_DEBUG_ANNOTATION_STRING_VALUE,
-				    l->what[row]);
+		ky_pf_emit_text(&w->emit, &w->emit.part, KY_PF_DEBUG_ANNOTATION_STRING_VALUE,
+				(struct ky_text){m->what, (uint32_t)strlen(m->what)});
 		ky_proto_message(&w->emit.body, KY_PF_TRACK_EVENT_DEBUG_ANNOTATIONS, &w->emit.part);
 	}
 }
@@ -256,12 +256,12 @@ static void put_loss(struct ky_pf_exporter *w, uint32_t row)
 /* Losses come first in the file, with their times in full. */
 void ky_pf_export_losses(struct ky_pf_exporter *w)
 {
-	const struct ky_losses *l = &w->trace->losses;
-	for (uint32_t i = 0; i < l->rows.count; i++) {
-		const int64_t ts = l->ts[i] < 0 ? w->trace->begin_ns : l->ts[i];
-		if (!ky_selected_thread(w->selection, l->thread[i]))
+	struct ky_missing m;
+	for (uint32_t i = 0; ky_missing_at(w->trace, i, &m); i++) {
+		const int64_t ts = m.ts < 0 ? w->trace->begin_ns : m.ts;
+		if (!ky_selected_thread(w->selection, m.thread))
 			continue;
-		put_loss(w, i);
+		put_loss(w, &m);
 		ky_pf_export_send(w, KY_PF_EXPORT_SAMPLES, KY_PF_TRACE_PACKET_TRACK_EVENT,
 				  ts < 0 ? 0 : ts);
 	}

@@ -107,8 +107,9 @@ static int put_all(struct ky_trace *merged, struct ky_merge_input *inputs, uint3
 	bool kernel_taken = false;
 	int error = 0;
 	for (uint32_t i = 0; i < count && !error; i++) {
-		const bool has_kernel =
-			inputs[i].trace->sched.rows.count || inputs[i].trace->raw_events.rows.count;
+		const bool has_kernel = inputs[i].trace->sched.rows.count ||
+					inputs[i].trace->thread_states.rows.count ||
+					inputs[i].trace->raw_events.rows.count;
 		const bool kernel = has_kernel && !kernel_taken && !inputs[i].machine;
 		kernel_taken |= kernel;
 		*left_sched += kernel ? 0 : inputs[i].trace->sched.rows.count;

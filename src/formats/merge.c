@@ -14,6 +14,7 @@
 #include "formats/walk.h"
 #include "model/intake.h"
 #include "model/kernel.h"
+#include "model/tables.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -27,7 +28,6 @@ struct trace_merge {
 	uint64_t number; /* of this merge, to keep its flows apart */
 	uint32_t *strings, *processes, *threads, *tracks, *sets, *mappings, *frames, *callsites;
 	struct ky_flow_marks flow_marks;
-	struct ky_cpu_switches switches;
 	bool kernel; /* what the kernel said is wanted */
 };
 
@@ -294,24 +294,47 @@ static void put_sample(struct trace_merge *m, const struct ky_walk_item *item)
 
 /* ---- scheduling ---- */
 
-static void put_switch(void *self, uint32_t cpu, int64_t ts, uint32_t prev, uint32_t next)
+static const struct ky_table_spec *spec_of(const struct ky_trace *trace, const void *table)
 {
-	struct trace_merge *m = self;
-	const struct ky_sched *s = &m->from->sched;
-	const struct ky_threads *t = &m->from->threads;
-	struct ky_switch event = {.cpu = cpu};
-	if (prev != KY_NONE) {
-		event.prev_tid = (int32_t)t->tid[s->thread[prev]];
-		event.prev_priority = s->priority[prev];
-		event.prev_comm = string_of(m, t->name[s->thread[prev]]);
-		event.prev_state = string_of(m, s->end_state[prev]);
+	const struct ky_table_spec *spec = ky_tables;
+	while (ky_table_of(trace, spec) != table)
+		spec++;
+	return spec;
+}
+
+static void put_cells(struct trace_merge *m, const void *cells, void *to,
+		      const struct ky_column *column, uint32_t rows)
+{
+	int64_t *times = to;
+	uint32_t *numbers = to;
+	if (rows)
+		memcpy(to, cells, (size_t)rows * column->item_bytes);
+	for (uint32_t i = 0; i < rows; i++) {
+		if (column->holds == KY_HOLDS_ORDER || column->holds == KY_HOLDS_TIME)
+			times[i] = time_of(m, times[i]);
+		else if (column->holds == KY_HOLDS_STRING)
+			numbers[i] = string_of(m, numbers[i]);
+		else if (column->holds == KY_HOLDS_ROW || column->holds == KY_HOLDS_ROW_OR)
+			numbers[i] = mapped(m->threads, numbers[i]); /* all are threads */
 	}
-	if (next != KY_NONE) {
-		event.next_tid = (int32_t)t->tid[s->thread[next]];
-		event.next_priority = s->priority[next];
-		event.next_comm = string_of(m, t->name[s->thread[next]]);
+}
+
+/* Put a table as it is: that of one trace only, for what runs on one CPU is one thing at a time. */
+static void put_table(struct trace_merge *m, const void *table)
+{
+	const struct ky_table_spec *spec = spec_of(m->from, table);
+	const uint32_t rows = ((const struct ky_rows *)table)->count;
+	struct ky_rows *into = ky_table_of(m->into, spec);
+	if (!m->kernel || into->count)
+		return;
+	if (!ky_rows_reserve(into, spec->columns, spec->columns_count, rows)) {
+		m->into->error = -ENOMEM;
+		return;
 	}
-	ky_put_switch(m->into, time_of(m, ts), &event);
+	into->count = rows;
+	for (uint32_t i = 0; i < spec->columns_count; i++)
+		put_cells(m, *ky_column_of(ky_table_of(m->from, spec), &spec->columns[i]),
+			  *ky_column_of(into, &spec->columns[i]), &spec->columns[i], rows);
 }
 
 static void put_raw(struct trace_merge *m, const struct ky_walk_item *item)
@@ -346,10 +369,6 @@ static void put_item(struct trace_merge *m, const struct ky_walk_item *item)
 			   mapped(m->threads, from->logs.thread[row]), from->logs.priority[row],
 			   string_of(m, from->logs.tag[row]),
 			   string_of(m, from->logs.message[row]));
-		break;
-	case KY_WALK_SCHED:
-		if (m->kernel && !ky_cpu_switches_add(&m->switches, from, item, put_switch, m))
-			m->into->error = -ENOMEM;
 		break;
 	case KY_WALK_RAW:
 		if (m->kernel)
@@ -447,7 +466,8 @@ static int put_events(struct trace_merge *m)
 		return error;
 	while (ky_walk_next(walk, &item))
 		put_item(m, &item);
-	ky_cpu_switches_end(&m->switches, put_switch, m);
+	put_table(m, &m->from->sched);
+	put_table(m, &m->from->thread_states);
 	error = ky_walk_error(walk);
 	ky_walk_close(&walk);
 	return error;
@@ -483,7 +503,6 @@ static void close_maps(struct trace_merge *m)
 	free(m->mappings);
 	free(m->frames);
 	free(m->callsites);
-	ky_cpu_switches_free(&m->switches);
 	ky_flow_marks_close(&m->flow_marks);
 }
 

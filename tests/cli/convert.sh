@@ -231,6 +231,16 @@ sed -n '1,5p' input.json | sed '$s/,$/]/' >sender.json
 expect 0 "flows" "$kymo" merge -o m.pftrace sender.json receiver.json
 grep -q "matching flows" err.txt || fail "it does not say how: $(cat err.txt)"
 grep -v '"hop"' sender.json >alone.json
+cat >sched.txt <<'TEXT'
+# tracer: nop
+  app-1 ( 1) [000] d..3 0.000001: sched_switch: prev_comm=app prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120
+  b-2 ( 2) [000] d..3 0.000005: sched_waking: comm=app pid=1 prio=120 target_cpu=000
+  b-2 ( 2) [000] d..3 0.000008: sched_switch: prev_comm=b prev_pid=2 prev_prio=120 prev_state=R ==> next_comm=app next_pid=1 next_prio=120
+TEXT
+states="select ts, dur, cpu, state, waker_utid is null, tid from thread_state join thread using (utid) order by ts, tid"
+expect 0 "scheduling" "$kymo" merge -q -o m.kymo sched.txt alone.json --offset alone.json=0
+[ "$("$kymo" query --csv m.kymo "$states")" = "$("$kymo" query --csv sched.txt "$states")" ] ||
+	fail "merge: other states: $("$kymo" query --csv m.kymo "$states")"
 expect 1 "nothing in common" "$kymo" merge -o n.json alone.json receiver.json
 grep -q -- "--offset" err.txt || fail "no remedy: $(cat err.txt)"
 expect 0 "machine readable" "$kymo" merge --json -o m.json sender.json receiver.json

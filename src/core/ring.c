@@ -30,7 +30,7 @@
 
 /* In the second half of the budget a ring takes at most this fraction of what is left. */
 #define LEFT_PARTS 64u
-/* A ring that grows for a reader leaves this fraction of the budget to other threads. */
+/* A ring that grows leaves this fraction of the budget to other threads. */
 #define GROWTH_LEAVES 8u
 
 uint32_t ky_ring_slow_only;
@@ -354,15 +354,19 @@ static struct ky_ring_writer like(const struct ky_ring_writer *w)
 		.level = w->level, .pid = w->pid, .apart = w->apart, .grown = w->grown};
 }
 
+/* Report whether a ring may grow to that many bytes and leave some for other threads. */
+static bool may_grow(const struct ky_drum *drum, uint64_t bytes)
+{
+	const uint64_t budget = __atomic_load_n(&drum->header->budget_bytes, __ATOMIC_RELAXED);
+	const uint64_t used = __atomic_load_n(&drum->header->space_used, __ATOMIC_RELAXED);
+	return bytes <= budget && used + bytes <= budget - budget / GROWTH_LEAVES;
+}
+
 bool ky_ring_grow(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid)
 {
 	struct ky_ring_writer larger = like(w);
 	const uint64_t bytes = 2 * w->blocks * KY_BLOCK_BYTES;
-	const uint64_t budget = __atomic_load_n(&drum->header->budget_bytes, __ATOMIC_RELAXED);
-	const uint64_t used = __atomic_load_n(&drum->header->space_used, __ATOMIC_RELAXED);
-	/* Leave some for other threads. */
-	if (bytes > budget || used + bytes > budget - budget / GROWTH_LEAVES ||
-	    !take_new(drum, &larger, tid, bytes))
+	if (!may_grow(drum, bytes) || !take_new(drum, &larger, tid, bytes))
 		return false;
 	move_out(drum, w, &larger);
 	return true;
@@ -378,7 +382,8 @@ static bool next_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t 
 		const uint64_t asked = ring_bytes_wanted(drum, w);
 		const uint64_t wanted = w->pid ? affordable(drum, asked) : asked;
 		if (wanted > w->blocks * KY_BLOCK_BYTES &&
-		    (take_free(drum, &larger, tid, wanted) || take_new(drum, &larger, tid, wanted)))
+		    (take_free(drum, &larger, tid, wanted) ||
+		     (may_grow(drum, wanted) && take_new(drum, &larger, tid, wanted))))
 			move_out(drum, w, &larger);
 		w->wanted_bytes = ring_bytes_wanted(drum, w);
 	}

@@ -36,8 +36,8 @@
  * Return slots are found by address alone, so any thread may use a stack, and returns are right in any order.
  *
  * When tracing is off (detached, or turned off by the agent: agent/others.c), no function leads to a stub any more, but
- * stubs that are on some stack still return through "hook", and threads inside them go on: the memory stays. home.on
- * is 0, THREAD of every state is 0, and only returns are done.
+ * stubs that are on some stack still return through "hook", and threads inside them go on: what they may need stays
+ * (agent_memory_trim.c). home.on is 0, THREAD of every state is 0, and only returns are done.
  */
 #ifndef KY_FUNCTRACE_AGENT_ABI_H
 #define KY_FUNCTRACE_AGENT_ABI_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * instructions.c: instructions per iteration. This program runs itself under valgrind's callgrind, which
- * collects only in the loop's function and what it calls: the figure includes the beginnings of blocks, but
+ * instructions.c: instructions per iteration. This program runs itself under valgrind's callgrind, with some
+ * iterations and with twice as many: what the first thread takes more includes the beginnings of blocks, but
  * not the registration of the trace point.
  */
 #include "bench.h"
@@ -81,24 +81,40 @@ static double read_total(const char *path)
 	return total;
 }
 
+/* Return the instructions of the first thread with so many iterations, or -1. */
+static double run_total(const struct settings *settings, const char *function, uint32_t iterations)
+{
+	char path[PATH_MAX], first[PATH_MAX + 8], out[PATH_MAX + 32], number[16];
+	if ((size_t)snprintf(path, sizeof(path), "%s/callgrind", settings->files) >= sizeof(path))
+		return -1;
+	snprintf(out, sizeof(out), "--callgrind-out-file=%s", path);
+	snprintf(first, sizeof(first), "%s-01", path);
+	snprintf(number, sizeof(number), "%" PRIu32, iterations);
+	const char *const argv[] = {"valgrind",
+				    "--tool=callgrind",
+				    out,
+				    "--separate-threads=yes",
+				    settings->self,
+				    "--loop",
+				    function,
+				    "--iterations",
+				    number,
+				    NULL};
+	const double total = child_run(argv, NULL, 0) ? read_total(first) : -1;
+	unlink(path);
+	unlink(first);
+	return total;
+}
+
 /* Return the instructions per iteration, or NAN. */
 static double count(const struct settings *settings, const struct counted *counted)
 {
 	const uint32_t iterations = settings->quick ? ITERATIONS_QUICK : ITERATIONS;
-	char function[64], path[PATH_MAX], out[PATH_MAX + 32], toggle[96], number[16];
+	char function[64];
 	name_function(function, sizeof(function), counted);
-	if ((size_t)snprintf(path, sizeof(path), "%s/callgrind", settings->files) >= sizeof(path))
-		return NAN;
-	snprintf(out, sizeof(out), "--callgrind-out-file=%s", path);
-	snprintf(toggle, sizeof(toggle), "--toggle-collect=%s", function);
-	snprintf(number, sizeof(number), "%" PRIu32, iterations);
-	const char *const argv[] = {
-		"valgrind", "--tool=callgrind", out,    toggle, settings->self, "--loop",
-		function,   "--iterations",     number, NULL};
-	const bool ran = child_run(argv, NULL, 0);
-	const double total = ran ? read_total(path) : -1;
-	unlink(path);
-	return total > 0 ? total / iterations : NAN;
+	const double once = run_total(settings, function, iterations);
+	const double twice = run_total(settings, function, 2 * iterations);
+	return once > 0 && twice > 0 ? (twice - once) / iterations : NAN;
 }
 
 void instructions_run(const struct settings *settings, struct report *report)

@@ -186,19 +186,16 @@ struct kymo_host {
 /* Non-zero, so that the first pass over a trace point reaches the library. */
 __attribute__((__unused__)) static const unsigned char kymo_i_unset = 1;
 
-/* Report whether the byte is set. Compilers do not fold an atomic load into the comparison. */
+/* True when the byte is set. Compilers do not fold an atomic load into the comparison. */
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
-KYMO_I_INLINE int kymo_i_test(const unsigned char *ky_byte)
-{
-	int ky_set;
-	__asm__ volatile("cmpb $0, %1" : "=@ccne"(ky_set) : "m"(*ky_byte));
-	return ky_set;
-}
+#define KYMO_I_TEST(byte)                                                                          \
+	(__extension__({                                                                           \
+		int kymo_i_set;                                                                    \
+		__asm__ volatile("cmpb $0, %1" : "=@ccne"(kymo_i_set) : "m"(*(byte)));             \
+		kymo_i_set;                                                                        \
+	}))
 #else
-KYMO_I_INLINE int kymo_i_test(const unsigned char *ky_byte)
-{
-	return __atomic_load_n(ky_byte, __ATOMIC_RELAXED) != 0;
-}
+#define KYMO_I_TEST(byte) (__atomic_load_n(byte, __ATOMIC_RELAXED) != 0)
 #endif
 
 #ifndef KYMO_EMBEDDED
@@ -208,12 +205,16 @@ extern KYMO_API __thread struct kymo_i_writer *kymo_i_tls
 
 /*
  * Record an event; first register the trace point, take a ring and begin a block as needed. The caller
- * has not parked the writer. Return 1 when the event was recorded, else 0.
+ * has not parked the writer. ky_what is the number of items and KYMO_I_END, or KYMO_I_REGISTER: no event.
+ * ky_frame is the event's stack pointer. Return 1 when the event was recorded (or the category is on), else 0.
  */
-KYMO_API __attribute__((__cold__, __noinline__)) int kymo_i_event_slow(struct kymo_i_site *ky_site,
-								       uint64_t ky_end_bit,
-								       uint32_t ky_items,
-								       const uint64_t *ky_values);
+#define KYMO_I_END 0x100u
+#define KYMO_I_REGISTER 0x200u
+#define KYMO_I_PAIR 0x400u /* one or two items, in ky_pair in place of ky_values */
+KYMO_API int kymo_i_slow_at(struct kymo_i_site *ky_site, uint32_t ky_what,
+			    const uint64_t *ky_values, uintptr_t ky_frame, const uint64_t *ky_pair);
+/* The same, in asm, for the code below: keeps all general registers but rax and r11. */
+KYMO_API void kymo_i_slow_jump(void);
 /* Record an event with one string, item ky_at. The caller has not parked the writer. */
 KYMO_API int kymo_i_event_string(struct kymo_i_site *ky_site, uint32_t ky_items, uint32_t ky_at,
 				 const uint64_t *ky_values);
@@ -295,6 +296,180 @@ KYMO_I_INLINE uintptr_t kymo_i_park(struct kymo_i_writer *ky_w)
 	} while (0)
 #endif
 
+/* After a label: what follows is seldom reached. clang moves nothing out of the function anyway. */
+#ifdef __clang__
+#define KYMO_I_COLD
+#else
+#define KYMO_I_COLD __attribute__((__cold__))
+#endif
+
+/*
+ * kymo_i_slow() is kymo_i_slow_at(), called so that it changes no register but one and does not need an
+ * aligned stack: then a function saves nothing before it tests a trace point that is off.
+ */
+#if defined(__x86_64__)
+#if defined(__AVX512F__)
+#define KYMO_I_WIDE                                                                                \
+	, "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24",         \
+		"xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3",   \
+		"k4", "k5", "k6", "k7"
+#else
+#define KYMO_I_WIDE
+#endif
+/* A jump, because a call would write to the red zone, which the compiler may use. */
+#define KYMO_I_SLOW(result, site, what, ...)                                                       \
+	__asm__ volatile("leaq %1, %%r11\n\tmovl %2, %%r10d\n\tleaq 1f(%%rip), %%rax\n\t"          \
+			 "jmp *kymo_i_slow_jump@GOTPCREL(%%rip)\n1:"                               \
+			 : "=&a"(result)                                                           \
+			 : "m"(*(site)), "ri"(what), __VA_ARGS__                                   \
+			 : "r10", "r11", "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",   \
+			   "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",      \
+			   "xmm13", "xmm14", "xmm15", "st" KYMO_I_WIDE)
+KYMO_I_INLINE int kymo_i_slow(struct kymo_i_site *ky_site, uint32_t ky_what,
+			      const uint64_t *ky_values)
+{
+	int ky_result;
+	KYMO_I_SLOW(ky_result, ky_site, ky_what, "d"(ky_values));
+	return ky_result;
+}
+KYMO_I_INLINE int kymo_i_slow_pair(struct kymo_i_site *ky_site, uint32_t ky_what, uint64_t ky_first,
+				   uint64_t ky_second)
+{
+	int ky_result;
+	if (ky_what == (1 | KYMO_I_PAIR))
+		KYMO_I_SLOW(ky_result, ky_site, ky_what, "d"(ky_first));
+	else
+		KYMO_I_SLOW(ky_result, ky_site, ky_what, "d"(ky_first), "c"(ky_second));
+	return ky_result;
+}
+#else
+__attribute__((__unused__, __cold__, __noinline__)) static int kymo_i_slow(
+	struct kymo_i_site *ky_site, uint32_t ky_what, const uint64_t *ky_values)
+{
+	return kymo_i_slow_at(ky_site, ky_what, ky_values, (uintptr_t)__builtin_dwarf_cfa(),
+			      KYMO_I_NULL);
+}
+#endif
+
+/*
+ * Write an event without items to a parked writer, or go to slow when the trace point is not registered, the
+ * block is full, or the counter's high half is not the writer's. One statement: compilers compare with no
+ * memory that is loaded atomically, and it takes them less time. The thread sanitizer sees none of it.
+ */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define KYMO_I_SANITIZED 1
+#endif
+#endif
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(KYMO_I_SANITIZED)
+#define KYMO_I_WRITE_(first, last, site, w, pos, slow)                                             \
+	__asm__ goto(first "cmpq %2, %0\n\tjae %l[" #slow "]\n\t"                                  \
+			   "rdtsc\n\torq %1, %%rax\n\t" last "cmpl %%edx, %3\n\tjne %l[" #slow     \
+			   "]\n\t"                                                                 \
+			   "movq %%rax, (%0)\n\tincq %4\n\tleaq 8(%0), %%rax\n\tmovq %%rax, %5"    \
+		     :                                                                             \
+		     : "r"(pos), "m"((site)->ky_word), "m"((w)->ky_end), "m"((w)->ky_high),        \
+		       "m"((w)->ky_events), "m"((w)->ky_pos)                                       \
+		     : "rax", "rdx", "cc", "memory"                                                \
+		     : slow)
+/* The length of one or two items is one bit of the header. */
+#define KYMO_I_WRITE_PAIR(items, more, site, w, pos, first, second, slow)                          \
+	__asm__ goto("leaq 8*" #items "(%0), %%rax\n\tcmpq %2, %%rax\n\tjae %l[" #slow "]\n\t"     \
+		     "rdtsc\n\torq %1, %%rax\n\tbtsq $32+" #items ", %%rax\n\t"                    \
+		     "cmpl %%edx, %3\n\tjne %l[" #slow "]\n\tmovq %7, 8(%0)\n\t" more              \
+		     "movq %%rax, (%0)\n\tincq %4\n\t"                                             \
+		     "leaq 8+8*" #items "(%0), %%rax\n\tmovq %%rax, %5"                            \
+		     :                                                                             \
+		     : "r"(pos), "m"((site)->ky_word), "m"((w)->ky_end), "m"((w)->ky_high),        \
+		       "m"((w)->ky_events), "m"((w)->ky_pos), "r"(w), "r"(first), "r"(second)      \
+		     : "rax", "rdx", "cc", "memory"                                                \
+		     : slow)
+#define KYMO_I_WRITE_BEGIN(site, w, pos, slow)                                                     \
+	KYMO_I_WRITE_("cmpq $0, %1\n\tje %l[" #slow "]\n\t", "", site, w, pos, slow)
+#define KYMO_I_WRITE_END(site, w, pos, slow)                                                       \
+	KYMO_I_WRITE_("", "btsq $32, %%rax\n\t", site, w, pos, slow)
+#else
+#define KYMO_I_WRITE_(end_bit, site, w, pos, slow)                                                 \
+	do {                                                                                       \
+		/* The acquire load is that of kymo_i_is_enabled(). */                             \
+		uint64_t kymo_i_header = __atomic_load_n(&(site)->ky_word, __ATOMIC_ACQUIRE);      \
+		int kymo_i_differs;                                                                \
+		if (KYMO_I_UNLIKELY(kymo_i_header == 0 || (pos) >= (w)->ky_end))                   \
+			goto slow;                                                                 \
+		kymo_i_header |= (end_bit);                                                        \
+		KYMO_I_STAMP(kymo_i_header, kymo_i_differs, w);                                    \
+		if (KYMO_I_UNLIKELY(kymo_i_differs))                                               \
+			goto slow;                                                                 \
+		kymo_i_publish(w, pos, kymo_i_header, 0);                                          \
+	} while (0)
+#define KYMO_I_WRITE_BEGIN(site, w, pos, slow) KYMO_I_WRITE_(0, site, w, pos, slow)
+#define KYMO_I_WRITE_END(site, w, pos, slow) KYMO_I_WRITE_(KYMO_I_END_BIT, site, w, pos, slow)
+#endif
+
+/* Make a whole event visible, and unpark the writer. */
+KYMO_I_INLINE void kymo_i_publish(struct kymo_i_writer *ky_w, uintptr_t ky_pos, uint64_t ky_header,
+				  uint32_t ky_items)
+{
+	/* Pairs with the acquire load of the header in copy_events() (ring_read.c), before the items. */
+	__atomic_store_n((uint64_t *)ky_pos, ky_header, __ATOMIC_RELEASE);
+	ky_w->ky_events++;
+	/* A signal handler that finds the writer free finds the event whole. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	KYMO_I_STORE(&ky_w->ky_pos, ky_pos + 8 + 8u * ky_items);
+}
+
+/*
+ * An event without items, also of a trace point that is not registered: about 16 instructions; reading the
+ * counter takes most of the time. Return the trace point, or 0 when the event was lost or the category is off.
+ */
+KYMO_I_INLINE struct kymo_i_site *kymo_i_begin(struct kymo_i_site *ky_site)
+{
+	struct kymo_i_writer *const ky_w = kymo_i_tls;
+	const uintptr_t ky_pos = kymo_i_park(ky_w);
+	KYMO_I_WRITE_BEGIN(ky_site, ky_w, ky_pos, ky_slow);
+	return ky_site;
+ky_slow:
+	KYMO_I_COLD;
+	KYMO_I_STORE(&ky_w->ky_pos, ky_pos); /* unparked, or as the interrupted event left it */
+	return kymo_i_slow(ky_site, 0, KYMO_I_NULL) ? ky_site : KYMO_I_NULL;
+}
+
+/*
+ * The end of the trace point's span. Out of line, once in each file: each scope has one. A call, because
+ * processors predict where it returns to.
+ */
+__attribute__((__unused__, __noinline__)) static void kymo_i_end(struct kymo_i_site *ky_site)
+{
+	struct kymo_i_writer *const ky_w = kymo_i_tls;
+	const uintptr_t ky_pos = kymo_i_park(ky_w);
+	KYMO_I_WRITE_END(ky_site, ky_w, ky_pos, ky_slow);
+	return;
+ky_slow:
+	KYMO_I_COLD;
+	KYMO_I_STORE(&ky_w->ky_pos, ky_pos);
+	(void)kymo_i_slow(ky_site, KYMO_I_END, KYMO_I_NULL);
+}
+
+#ifdef KYMO_I_WRITE_PAIR
+/* The same with one or two items, of a trace point that is registered. ky_items is a constant. */
+KYMO_I_INLINE int kymo_i_put_pair(struct kymo_i_site *ky_site, uint32_t ky_items, uint64_t ky_first,
+				  uint64_t ky_second)
+{
+	struct kymo_i_writer *const ky_w = kymo_i_tls;
+	const uintptr_t ky_pos = kymo_i_park(ky_w);
+	if (ky_items == 1)
+		KYMO_I_WRITE_PAIR(1, "", ky_site, ky_w, ky_pos, ky_first, ky_first, ky_slow);
+	else
+		KYMO_I_WRITE_PAIR(2, "movq %8, 16(%0)\n\t", ky_site, ky_w, ky_pos, ky_first,
+				  ky_second, ky_slow);
+	return 1;
+ky_slow:
+	KYMO_I_COLD;
+	KYMO_I_STORE(&ky_w->ky_pos, ky_pos);
+	return kymo_i_slow_pair(ky_site, ky_items | KYMO_I_PAIR, ky_first, ky_second);
+}
+#endif
+
 /* Written out, because compilers do not always unroll a loop; ky_items is a constant. */
 KYMO_I_INLINE void kymo_i_store_items(uint64_t *ky_slot, uint32_t ky_items,
 				      const uint64_t *ky_values)
@@ -317,13 +492,34 @@ KYMO_I_INLINE void kymo_i_store_items(uint64_t *ky_slot, uint32_t ky_items,
 #undef KYMO_I_STORE_ITEM
 }
 
-/*
- * The fast path: about 20 instructions; reading the counter takes most of the time. The trace point is
- * registered. ky_items, ky_types and ky_end_bit are constants at every call, so that all but one
- * straight line folds away.
- */
-KYMO_I_INLINE int kymo_i_event(struct kymo_i_site *ky_site, uint64_t ky_end_bit, uint32_t ky_items,
-			       uint64_t ky_types, const uint64_t *ky_values)
+/* An event with items and no string. The number of items is a constant. The trace point is registered. */
+KYMO_I_INLINE int kymo_i_put(struct kymo_i_site *ky_site, uint32_t ky_items,
+			     const uint64_t *ky_values)
+{
+	struct kymo_i_writer *const ky_w = kymo_i_tls;
+	uint64_t ky_header = KYMO_I_LOAD(&ky_site->ky_word) | KYMO_I_LENGTH(ky_items);
+	const uintptr_t ky_pos = kymo_i_park(ky_w);
+	int ky_differs;
+	if (KYMO_I_UNLIKELY(ky_pos + 8u * ky_items >= ky_w->ky_end))
+		goto ky_slow;
+	KYMO_I_STAMP(ky_header, ky_differs, ky_w);
+	if (KYMO_I_UNLIKELY(ky_differs))
+		goto ky_slow;
+	kymo_i_store_items((uint64_t *)ky_pos + 1, ky_items, ky_values);
+	kymo_i_publish(ky_w, ky_pos, ky_header, ky_items);
+	return 1;
+ky_slow:
+	KYMO_I_COLD;
+	KYMO_I_STORE(&ky_w->ky_pos, ky_pos);
+	/* A copy, so that the values' own array has no address and stays in registers. */
+	uint64_t ky_copy[KYMO_I_ITEMS_MAX];
+	kymo_i_store_items(ky_copy, ky_items, ky_values);
+	return kymo_i_slow(ky_site, ky_items, ky_copy);
+}
+
+/* An event, whose number and types of items are constants at every call: all but one call folds away. */
+KYMO_I_INLINE int kymo_i_event(struct kymo_i_site *ky_site, uint32_t ky_items, uint64_t ky_types,
+			       const uint64_t *ky_values)
 {
 	const uint64_t ky_strings =
 		ky_types & (ky_types << 1) & 0x4444444444444444u; /* a bit for each */
@@ -332,30 +528,14 @@ KYMO_I_INLINE int kymo_i_event(struct kymo_i_site *ky_site, uint64_t ky_end_bit,
 					   (uint32_t)__builtin_ctzll(ky_strings) / 4, ky_values);
 	if (ky_strings)
 		return kymo_i_event_strings(ky_site, ky_items, ky_strings, ky_values);
-	struct kymo_i_writer *const ky_w = kymo_i_tls;
-	const uint64_t ky_word = KYMO_I_LOAD(&ky_site->ky_word);
-	const uintptr_t ky_pos = kymo_i_park(ky_w);
-	uint64_t ky_header = ky_word | KYMO_I_LENGTH(ky_items) | ky_end_bit;
-	int ky_differs;
-	if (KYMO_I_UNLIKELY(ky_pos + 8u * ky_items >= ky_w->ky_end))
-		goto ky_slow;
-	KYMO_I_STAMP(ky_header, ky_differs, ky_w);
-	if (KYMO_I_UNLIKELY(ky_differs))
-		goto ky_slow;
-	kymo_i_store_items((uint64_t *)ky_pos + 1, ky_items, ky_values);
-	/* Pairs with the acquire load of the header in copy_events() (ring_read.c), before the items. */
-	__atomic_store_n((uint64_t *)ky_pos, ky_header, __ATOMIC_RELEASE);
-	ky_w->ky_events++;
-	/* A signal handler that finds the writer free finds the event whole. */
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	KYMO_I_STORE(&ky_w->ky_pos, ky_pos + 8 + 8u * ky_items);
-	return 1;
-ky_slow:
-	KYMO_I_STORE(&ky_w->ky_pos, ky_pos); /* unparked, or as the interrupted event left it */
-	/* A copy, so that the values' own array has no address and stays in registers. */
-	uint64_t ky_copy[KYMO_I_ITEMS_MAX];
-	kymo_i_store_items(ky_copy, ky_items, ky_values);
-	return kymo_i_event_slow(ky_site, ky_end_bit, ky_items, ky_items ? ky_copy : 0);
+	if (ky_items == 0)
+		return kymo_i_begin(ky_site) != 0;
+#ifdef KYMO_I_WRITE_PAIR
+	if (ky_items <= 2)
+		return kymo_i_put_pair(ky_site, ky_items, ky_values[0],
+				       ky_values[ky_items == 2 ? 1 : 0]);
+#endif
+	return kymo_i_put(ky_site, ky_items, ky_values);
 }
 
 /*
@@ -363,11 +543,9 @@ ky_slow:
  * the release store of the word by the thread that registered the trace point (register_site() in
  * libkymo): its description in the heap comes before this thread's event, whose release a reader sees.
  */
-KYMO_I_INLINE int kymo_i_is_enabled(struct kymo_i_site *ky_site)
-{
-	return __atomic_load_n(&ky_site->ky_word, __ATOMIC_ACQUIRE) != 0 ||
-	       kymo_i_enabled_slow(ky_site);
-}
+#define kymo_i_register(site) kymo_i_slow(site, KYMO_I_REGISTER, KYMO_I_NULL)
+#define KYMO_I_IS_ENABLED(site)                                                                    \
+	(__atomic_load_n(&(site).ky_word, __ATOMIC_ACQUIRE) != 0 || kymo_i_register(&(site)))
 
 #else /* KYMO_EMBEDDED: nothing to link; all events go through the host, if there is one */
 
@@ -430,11 +608,14 @@ KYMO_I_INLINE int kymo_i_is_enabled(struct kymo_i_site *ky_site)
 	       kymo_i_enabled_slow(ky_site);
 }
 
-__attribute__((__unused__, __noinline__)) static int kymo_i_event(struct kymo_i_site *ky_site,
-								  uint64_t ky_end_bit,
-								  uint32_t ky_items,
-								  uint64_t ky_types,
-								  const uint64_t *ky_values)
+#define KYMO_I_IS_ENABLED(site) kymo_i_is_enabled(&(site))
+#define kymo_i_register(site) kymo_i_enabled_slow(site)
+
+__attribute__((__unused__, __noinline__)) static int kymo_i_event_host(struct kymo_i_site *ky_site,
+								       int ky_end,
+								       uint32_t ky_items,
+								       uint64_t ky_types,
+								       const uint64_t *ky_values)
 {
 	if (!kymo_i_is_enabled(ky_site))
 		return 0;
@@ -463,8 +644,21 @@ __attribute__((__unused__, __noinline__)) static int kymo_i_event(struct kymo_i_
 		__builtin_memcpy(ky_slot, ky_string ? ky_string : "", ky_bytes);
 		ky_slot += (ky_bytes + 7) / 8;
 	}
-	ky_host->commit(ky_host, &ky_r, ky_end_bit != 0);
+	ky_host->commit(ky_host, &ky_r, ky_end);
 	return 1;
+}
+KYMO_I_INLINE int kymo_i_event(struct kymo_i_site *ky_site, uint32_t ky_items, uint64_t ky_types,
+			       const uint64_t *ky_values)
+{
+	return kymo_i_event_host(ky_site, 0, ky_items, ky_types, ky_values);
+}
+KYMO_I_INLINE struct kymo_i_site *kymo_i_begin(struct kymo_i_site *ky_site)
+{
+	return kymo_i_event_host(ky_site, 0, 0, 0, NULL) ? ky_site : NULL;
+}
+KYMO_I_INLINE void kymo_i_end(struct kymo_i_site *ky_site)
+{
+	(void)kymo_i_event_host(ky_site, 1, 0, 0, NULL);
 }
 
 KYMO_I_INLINE uint64_t kymo_i_ticks(void)
@@ -614,10 +808,22 @@ KYMO_I_INLINE void kymo_i_learn_category(struct kymo_site_info *ky_info, const c
 	static struct kymo_i_site site = {&kymo_i_unset, 0, &site##_info}
 
 /* MAYBE_ON: the byte is set, but the trace point may not be registered. ON registers it. */
-#define KYMO_I_MAYBE_ON(site) KYMO_I_UNLIKELY(kymo_i_test(KYMO_I_LOAD(&(site).ky_enabled)))
-#define KYMO_I_ON(site) (KYMO_I_MAYBE_ON(site) && kymo_i_is_enabled(&(site)))
-
-/* Record the event and define recorded: 1, or 0 when it was lost. The category is on. */
+#define KYMO_I_MAYBE_ON(site) KYMO_I_UNLIKELY(KYMO_I_TEST(KYMO_I_LOAD(&(site).ky_enabled)))
+#define KYMO_I_ON(site) (KYMO_I_MAYBE_ON(site) && KYMO_I_IS_ENABLED(site))
+/*
+ * Record the event and set recorded to the trace point, or to 0 or not at all when the event was lost or the
+ * category is off. The byte is set. Only an event with items must know before whether the category is on:
+ * they are not evaluated otherwise.
+ */
+#define KYMO_I_RECORD(recorded, site, EACH, ...)                                                   \
+	KYMO_I_JOIN(KYMO_I_RECORD_, KYMO_I_MORE(__VA_ARGS__))(recorded, site, EACH, __VA_ARGS__)
+#define KYMO_I_RECORD_1(recorded, site, EACH, x) (recorded) = kymo_i_begin(&(site))
+#define KYMO_I_RECORD_2(recorded, site, EACH, ...)                                                 \
+	if (KYMO_I_IS_ENABLED(site)) {                                                             \
+		KYMO_I_VALUES(EACH, __VA_ARGS__)                                                   \
+		if (KYMO_I_RECORD_VALUES(site, EACH, __VA_ARGS__))                                 \
+			(recorded) = &(site);                                                      \
+	}
 #ifdef __cplusplus
 /* One full expression: its temporaries, to which words point, live until the event is recorded. */
 extern "C++" {
@@ -625,17 +831,19 @@ template <typename... KY_Held>
 KYMO_I_INLINE int kymo_i_record(struct kymo_i_site *ky_site, const KY_Held &...ky_held)
 {
 	const uint64_t ky_values[] = {ky_held.ky_word()..., 0};
-	return kymo_i_event(ky_site, 0, sizeof...(KY_Held), kymo_i_types<KY_Held...>::ky_all(),
+	return kymo_i_event(ky_site, sizeof...(KY_Held), kymo_i_types<KY_Held...>::ky_all(),
 			    ky_values);
 }
 }
-#define KYMO_I_RECORD(recorded, site, EACH, ...)                                                   \
-	const int recorded = kymo_i_record(&(site)EACH(KYMO_I_PAIR_HOLD, __VA_ARGS__))
+#define KYMO_I_VALUES(EACH, ...)
+#define KYMO_I_RECORD_VALUES(site, EACH, ...)                                                      \
+	kymo_i_record(&(site)EACH(KYMO_I_PAIR_HOLD, __VA_ARGS__))
 #else
-#define KYMO_I_RECORD(recorded, site, EACH, ...)                                                   \
-	const uint64_t kymo_i_v[] = {EACH(KYMO_I_PAIR_WORD, __VA_ARGS__) 0};                       \
-	const int recorded = kymo_i_event(&(site), 0, 0 EACH(KYMO_I_PAIR_ONE, __VA_ARGS__),        \
-					  kymo_i_types_of(&site##_info), kymo_i_v)
+#define KYMO_I_VALUES(EACH, ...)                                                                   \
+	const uint64_t kymo_i_v[] = {EACH(KYMO_I_PAIR_WORD, __VA_ARGS__) 0};
+#define KYMO_I_RECORD_VALUES(site, EACH, ...)                                                      \
+	kymo_i_event(&(site), 0 EACH(KYMO_I_PAIR_ONE, __VA_ARGS__), kymo_i_types_of(&site##_info), \
+		     kymo_i_v)
 #endif
 
 /* A whole trace point that is one event. */
@@ -643,7 +851,8 @@ KYMO_I_INLINE int kymo_i_record(struct kymo_i_site *ky_site, const KY_Held &...k
 	do {                                                                                       \
 		if (KYMO_I_STATIC(cat)) {                                                          \
 			KYMO_I_SITE(kymo_i_site, EACH, kind, flags, cat, name, lead, __VA_ARGS__); \
-			if (KYMO_I_ON(kymo_i_site)) {                                              \
+			if (KYMO_I_MAYBE_ON(kymo_i_site)) {                                        \
+				struct kymo_i_site *kymo_i_done;                                   \
 				KYMO_I_RECORD(kymo_i_done, kymo_i_site, EACH, __VA_ARGS__);        \
 				(void)kymo_i_done;                                                 \
 			}                                                                          \
@@ -659,10 +868,10 @@ struct kymo_i_scope {
 	kymo_i_scope() : ky_site(0)
 	{
 	}
-	~kymo_i_scope()
+	__attribute__((__always_inline__)) ~kymo_i_scope()
 	{
 		if (ky_site)
-			kymo_i_event(ky_site, KYMO_I_END_BIT, 0, 0, 0);
+			kymo_i_end(ky_site);
 	}
 	kymo_i_scope(const kymo_i_scope &) = delete;
 	kymo_i_scope &operator=(const kymo_i_scope &) = delete;
@@ -676,11 +885,11 @@ struct kymo_i_scope_over {
 	    : ky_site(0), ky_begin_ticks(0), ky_min_ns(ky_min), ky_name(ky_of)
 	{
 	}
-	~kymo_i_scope_over()
+	__attribute__((__always_inline__)) ~kymo_i_scope_over()
 	{
 		if (!ky_site)
 			return;
-		kymo_i_event(ky_site, KYMO_I_END_BIT, 0, 0, 0);
+		kymo_i_end(ky_site);
 		kymo_i_over(ky_name, ky_begin_ticks, ky_min_ns);
 	}
 	kymo_i_scope_over(const kymo_i_scope_over &) = delete;
@@ -697,7 +906,7 @@ struct kymo_i_scope {
 KYMO_I_INLINE void kymo_i_scope_end(struct kymo_i_scope *ky_scope)
 {
 	if (ky_scope->ky_site)
-		(void)kymo_i_event(ky_scope->ky_site, KYMO_I_END_BIT, 0, 0, NULL);
+		kymo_i_end(ky_scope->ky_site);
 }
 struct kymo_i_scope_over {
 	struct kymo_i_site *ky_site;
@@ -709,7 +918,7 @@ KYMO_I_INLINE void kymo_i_scope_over_end(struct kymo_i_scope_over *ky_scope)
 {
 	if (!ky_scope->ky_site)
 		return;
-	(void)kymo_i_event(ky_scope->ky_site, KYMO_I_END_BIT, 0, 0, NULL);
+	kymo_i_end(ky_scope->ky_site);
 	kymo_i_over(ky_scope->ky_name, ky_scope->ky_begin_ticks, ky_scope->ky_min_ns);
 }
 #define KYMO_I_SCOPE_VAR(var)                                                                      \
@@ -743,11 +952,9 @@ KYMO_I_INLINE void kymo_i_scope_over_end(struct kymo_i_scope_over *ky_scope)
 	do {                                                                                       \
 		KYMO_I_SITE(kymo_i_site, EACH, KYMO_KIND_BEGIN, KYMO_SITE_SCOPE | (flags), cat,    \
 			    name, lead, __VA_ARGS__);                                              \
-		if (KYMO_I_STATIC(cat) && KYMO_I_ON(kymo_i_site)) {                                \
+		if (KYMO_I_STATIC(cat) && KYMO_I_MAYBE_ON(kymo_i_site)) {                          \
 			first;                                                                     \
-			KYMO_I_RECORD(kymo_i_done, kymo_i_site, EACH, __VA_ARGS__);                \
-			if (kymo_i_done)                                                           \
-				(at).ky_site = &kymo_i_site;                                       \
+			KYMO_I_RECORD((at).ky_site, kymo_i_site, EACH, __VA_ARGS__);               \
 		}                                                                                  \
 	} while (0)
 

@@ -473,7 +473,7 @@ KYMO_I_INLINE struct kymo_i_te_global kymo_i_te_global_id(const char *ky_scope, 
 			 kymo_i_learn_category(&at##_info, KYMO_I_TE_TEXT(cat));                   \
 			 KYMO_I_WALK(KYMO_I_TE_PAIR_LEARN, __VA_ARGS__)                            \
 		 }                                                                                 \
-		 kymo_i_enabled_slow(&(at));                                                       \
+		 kymo_i_register(&(at));                                                           \
 	 }))
 
 struct kymo_i_te_words {
@@ -504,7 +504,7 @@ KYMO_I_INLINE int kymo_i_te_event(struct kymo_i_site *ky_site, uint32_t ky_flags
 		ky_values[ky_items++] = ky_id;
 	for (uint32_t ky_i = 0; ky_i < ky_args; ky_i++)
 		ky_values[ky_items++] = ky_words.ky_at[ky_i];
-	return kymo_i_event(ky_site, 0, ky_items, ky_types, ky_values);
+	return kymo_i_event(ky_site, ky_items, ky_types, ky_values);
 }
 
 /* One full expression: its temporaries, to which words point, live until the event is recorded. */

@@ -43,7 +43,7 @@ static uint32_t copy_events(const struct ky_drum_block *source, uint32_t from, u
 {
 	uint32_t at = from;
 	while (at < PAYLOAD_WORDS) {
-		/* Pairs with the release stores of headers in kymo_i_event() and ky_ring_commit(). */
+		/* Pairs with the release stores of headers in kymo_i_publish() and ky_ring_commit(). */
 		const uint64_t word = __atomic_load_n(&source->words[at], __ATOMIC_ACQUIRE);
 		const uint32_t length = KY_WORD_LENGTH(word);
 		if (word == 0)

@@ -237,13 +237,69 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_
 	return recorded;
 }
 
-int kymo_i_event_slow(struct kymo_i_site *site, uint64_t end_bit, uint32_t items,
-		      const uint64_t *values)
+int kymo_i_slow_at(struct kymo_i_site *site, uint32_t what, const uint64_t *values, uintptr_t frame,
+		   const uint64_t *pair)
 {
-	KY_ASSERT(items <= KYMO_I_ITEMS_MAX);
-	struct event_items p = {.items = items, .words = items, .values = values};
-	return record_slow(site, end_bit, &p, KY_PARKED_FRAME(), false);
+	const bool end = what & KYMO_I_END;
+	struct event_items p = {.items = what & 0xff,
+				.words = what & 0xff,
+				.values = what & KYMO_I_PAIR ? pair : values};
+	KY_ASSERT(p.items <= KYMO_I_ITEMS_MAX);
+	if ((what & KYMO_I_REGISTER || word_of(site) == 0) && !kymo_i_enabled_slow(site))
+		return 0;
+	/* kymo_i_end() was called: above its return address is the span's function. */
+	return what & KYMO_I_REGISTER || record_slow(site, end ? KYMO_I_END_BIT : 0, &p,
+						     frame + (end ? sizeof(void *) : 0), false);
 }
+
+#if defined(__x86_64__)
+/* With -fno-asynchronous-unwind-tables the compiler begins none. */
+#ifdef __GCC_HAVE_DWARF2_CFI_ASM
+#define UNWIND(what)
+#else
+#define UNWIND(what) ".cfi_" what "\n"
+#endif
+/*
+ * Call kymo_i_slow_at() below the red zone of a function that jumps here, on an aligned stack, and go on where rax says. All
+ * is kept but rax and r11. To unwinders it is a call whose frame begins at that function's stack pointer.
+ */
+__attribute__((naked)) void kymo_i_slow_jump(void)
+{
+	__asm__(UNWIND("startproc") ".cfi_def_cfa rsp, 0\n"
+				    ".cfi_register rip, rax\n"
+				    "leaq -128(%rsp), %rsp\n"
+				    ".cfi_def_cfa_offset 128\n"
+				    "pushq %rax\n"
+				    ".cfi_def_cfa_offset 136\n"
+				    ".cfi_offset rip, -136\n"
+				    "pushq %rbp\n"
+				    ".cfi_def_cfa_offset 144\n"
+				    ".cfi_offset rbp, -144\n"
+				    "movq %rsp, %rbp\n"
+				    ".cfi_def_cfa_register rbp\n"
+				    "pushq %rcx\npushq %rdx\npushq %rsi\npushq %rdi\n"
+				    "pushq %r9\npushq %r8\npushq %r10\n"
+				    "movq %r11, %rdi\n"
+				    "movl %r10d, %esi\n"
+				    "leaq 144(%rbp), %rcx\n"
+				    "leaq -16(%rbp), %r8\n" /* the pair: rdx and rcx */
+				    "andq $-16, %rsp\n"
+				    "cld\n"
+				    "call kymo_i_slow_at@PLT\n"
+				    "leaq -56(%rbp), %rsp\n"
+				    "popq %r10\npopq %r8\npopq %r9\n"
+				    "popq %rdi\npopq %rsi\npopq %rdx\npopq %rcx\n"
+				    "popq %rbp\n"
+				    ".cfi_def_cfa rsp, 136\n"
+				    ".cfi_restore rbp\n"
+				    "popq %r11\n"
+				    ".cfi_def_cfa_offset 128\n"
+				    ".cfi_register rip, r11\n"
+				    "leaq 128(%rsp), %rsp\n"
+				    ".cfi_def_cfa_offset 0\n"
+				    "jmp *%r11\n" UNWIND("endproc"));
+}
+#endif
 
 /*
  * Measure an event's strings. Return the words of all its items, or 0 when a string is too long or null: those take the

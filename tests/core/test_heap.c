@@ -94,7 +94,7 @@ static void make_site(struct made_site *made, const char *category, const char *
 static void pass(struct made_site *made, uint64_t number)
 {
 	if (KYMO_I_ON(made->site))
-		(void)kymo_i_event(&made->site, 0, 1, KYMO_TYPE_UINT, &number);
+		(void)kymo_i_event(&made->site, 1, KYMO_TYPE_UINT, &number);
 }
 
 struct named {

@@ -4,6 +4,7 @@
  *
  *   cells ─▶ each way tried with the first few thousand ─▶ the smallest one with all
  */
+#include "base/memory.h"
 #include "formats/compress.h"
 #include "formats/kymo/kymo_columns.h"
 
@@ -264,9 +265,13 @@ bool ky_kymo_unpack_column(struct ky_kymo_packer *packer, const struct ky_kymo_c
 	if (column->stored_bytes < column->raw_bytes) {
 		*what = "a column is no zstd frame of the size that its chunk says";
 		raw = packer->raw;
-		if (!packer->zstd ||
-		    ky_zstd_decompress(packer->zstd, packer->raw, column->raw_bytes, stored,
-				       column->stored_bytes) != (int64_t)column->raw_bytes)
+		const int64_t bytes = packer->zstd ? ky_zstd_decompress(packer->zstd, packer->raw,
+									column->raw_bytes, stored,
+									column->stored_bytes)
+						   : -1;
+		if (bytes == -ENOMEM)
+			ky_memory_missing();
+		if (bytes != (int64_t)column->raw_bytes)
 			return false;
 	}
 	bytes_to_numbers(raw, column, packer->numbers);

@@ -11,6 +11,7 @@
  */
 #include "base/array.h"
 #include "base/bytes.h"
+#include "base/memory.h"
 #include "formats/kymo/kymo_columns.h"
 #include "formats/kymo/kymo_reader.h"
 #include "formats/load.h"
@@ -186,18 +187,22 @@ static const char *unpack_tables(const struct columns_load *l, const struct ky_k
 	    head->bytes / KY_KYMO_DEFINE_RATIO_MAX > head->stored_bytes)
 		return "a SCHEMA chunk's head does not fit its body";
 	*text = malloc((size_t)head->bytes + 1);
-	if (!*text)
+	if (!*text) {
+		ky_memory_missing();
 		return "not enough memory";
+	}
 	if (head->stored_bytes == head->bytes) {
 		memcpy(*text, body->data + head->size, head->bytes);
 		return NULL;
 	}
 	if (!l->medium->zstd)
 		return "tables are compressed with zstd, and libzstd.so.1 was not found";
-	return ky_zstd_decompress(l->medium->zstd, *text, head->bytes, body->data + head->size,
-				  head->stored_bytes) == head->bytes
-		       ? NULL
-		       : "tables are no zstd frame of the size that their chunk says";
+	const int64_t bytes = ky_zstd_decompress(l->medium->zstd, *text, head->bytes,
+						 body->data + head->size, head->stored_bytes);
+	if (bytes == -ENOMEM)
+		ky_memory_missing();
+	return bytes == head->bytes ? NULL
+				    : "tables are no zstd frame of the size that their chunk says";
 }
 
 static void forget_tables(struct columns_load *l)
@@ -548,7 +553,9 @@ int ky_kymo_columns_load(struct ky_load *load, struct ky_kymo_medium *medium)
 	if (error == -EBADMSG)
 		error = find_by_walk(&l);
 	if (error == -EBADMSG)
-		error = ky_load_fail(load, 0, "no description of the file's tables is whole");
+		error = ky_load_fail(load, 0,
+				     medium->zstd ? "no description of the file's tables is whole"
+						  : "libzstd.so.1 is missing, which unpacks it");
 	if (!error)
 		error = read_sections(&l);
 	if (!error)

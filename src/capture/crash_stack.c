@@ -9,6 +9,7 @@
  * container, or one whose files were replaced. Reading debug information may take long: after a while
  * only symbol tables are used, and later the stack is cut.
  */
+#include "base/file.h"
 #include "capture/crash_tracer.h"
 
 #include "base/clock.h"
@@ -46,12 +47,6 @@ struct stack {
 
 /* ---- text ---- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 /* Append a line, or nothing if it does not fit. */
 static void add_line(struct stack *stack, const char *line)
 {
@@ -71,10 +66,10 @@ static void add_function(void *context, const struct ky_symbolizer_function *fun
 	const char *inlined = function->inlined ? ", inlined" : "";
 	if (function->file)
 		snprintf(line, sizeof(line), "%.700s (%.200s:%u%s)", function->name,
-			 base_name(function->file), function->line, inlined);
+			 ky_file_name(function->file), function->line, inlined);
 	else
 		snprintf(line, sizeof(line), "%.700s (%.200s%s)", function->name,
-			 base_name(stack->mapping->path), inlined);
+			 ky_file_name(stack->mapping->path), inlined);
 	add_line(stack, line);
 	stack->named = true;
 }
@@ -85,7 +80,7 @@ static void add_address(struct stack *stack, uint64_t pc)
 	int used = snprintf(line, sizeof(line), "0x%llx", (unsigned long long)pc);
 	if (stack->mapping)
 		snprintf(line + used, sizeof(line) - (size_t)used, " (%.200s)",
-			 base_name(stack->mapping->path));
+			 ky_file_name(stack->mapping->path));
 	add_line(stack, line);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* processes_find.c: what `-p` means: a number, or the name of processes. */
+#include "base/file.h"
 #include "capture/processes.h"
 
 #include "base/fail.h"
@@ -23,8 +24,7 @@ static void program_of(pid_t pid, char *name, size_t room)
 	char *const deleted = strstr(link, " (deleted)");
 	if (deleted)
 		*deleted = '\0';
-	const char *const base = strrchr(link, '/');
-	snprintf(name, room, "%.*s", (int)room - 1, base ? base + 1 : link);
+	snprintf(name, room, "%.*s", (int)room - 1, ky_file_name(link));
 }
 
 static bool is_called(pid_t pid, const char *text)

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "process/symbolizer.h"
 #include "process/symbols.h"
 
@@ -273,11 +274,9 @@ static void read_jitdumps(struct naming *naming)
 {
 	for (uint32_t i = 0; i < naming->modules->count; i++) {
 		const struct ky_sample_module *module = &naming->modules->items[i];
-		const char *slash = strrchr(module->path, '/');
 		if (module->kind != KY_SAMPLE_JITDUMP)
 			continue;
-		const long pid =
-			strtol((slash ? slash + 1 : module->path) + strlen("jit-"), NULL, 10);
+		const long pid = strtol(ky_file_name(module->path) + strlen("jit-"), NULL, 10);
 		ky_symbols_jitdump(naming->symbols, pid, module->path, true);
 	}
 }

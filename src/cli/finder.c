@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* finder.c: see capture_verb.h. Names go to fzf without control characters, with their number before them. */
+#include "base/file.h"
 #include "cli/capture_verb.h"
 
 #include "cli/cli.h"
@@ -13,12 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 static void write_list(const struct ky_symbol_list *list, int fd)
 {
 	FILE *to = fdopen(fd, "w");
@@ -28,7 +23,7 @@ static void write_list(const struct ky_symbol_list *list, int fd)
 	}
 	for (uint32_t i = 0; i < ky_symbol_list_count(list) && !ferror(to); i++) {
 		const struct ky_symbol_entry *entry = ky_symbol_list_at(list, i);
-		const char *module = base_of(entry->module);
+		const char *module = ky_file_name(entry->module);
 		fprintf(to, "%" PRIu32 "\t", i);
 		ky_cli_text(to, entry->name, strlen(entry->name));
 		fputs("\t", to);

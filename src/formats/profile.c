@@ -3,6 +3,7 @@
 #include "formats/profile.h"
 
 #include "base/array.h"
+#include "base/file.h"
 #include "base/map.h"
 #include "formats/walk.h"
 
@@ -277,8 +278,7 @@ static struct ky_text unnamed(const struct ky_trace *trace, uint32_t mapping, ch
 {
 	const char *const path =
 		mapping == KY_NONE ? "" : ky_walk_text(trace, trace->mappings.name[mapping]).data;
-	const char *const slash = strrchr(path, '/');
-	const char *const module = slash ? slash + 1 : path;
+	const char *const module = ky_file_name(path);
 	return made_up(room, snprintf(room, 64, "[%s]", *module ? module : "unknown"));
 }
 

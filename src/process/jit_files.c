@@ -5,6 +5,7 @@
  */
 #include "process/jit_files.h"
 
+#include "base/file.h"
 #include "process/perf_record.h"
 
 #include <errno.h>
@@ -195,8 +196,7 @@ int ky_jitdump_read(const struct ky_jitdump_input *input, struct ky_jitdump_head
 
 bool ky_jitdump_is_path(const char *path)
 {
-	const char *const slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *name = ky_file_name(path);
 	if (strncmp(name, "jit-", 4) != 0)
 		return false;
 	name += 4;

@@ -90,8 +90,7 @@ static void on_code(void *context, const struct ky_jit_code *event)
 static int open_beside(const struct ky_symbols *symbols, const char *path)
 {
 	char beside[KY_SYMBOLS_PATH_BYTES];
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *name = ky_file_name(path);
 	if (symbols->folder &&
 	    snprintf(beside, sizeof(beside), "%s%s", symbols->folder, name) < (int)sizeof(beside)) {
 		const int fd = ky_symbols_open_plain(beside);

@@ -9,9 +9,11 @@
 
 #include <stdio.h>
 
-/* Put a counter whose name contains a text of the event. */
-static void named_counter(struct ky_pf *pf, const struct ky_pf_ftrace *event, const char *suffix)
+/* Put a counter whose name contains that of the clock. */
+static void clock_counter(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
+	const bool rate = event->id == KY_PF_FTRACE_EVENT_CLOCK_SET_RATE;
+	const char *suffix = rate ? " Frequency" : " State";
 	pf->text.bytes = 0;
 	ky_buffer_add(&pf->text, (const char *)event->texts[KY_PF_CLOCK_ENABLE_NAME].data,
 		      event->texts[KY_PF_CLOCK_ENABLE_NAME].bytes);
@@ -20,16 +22,6 @@ static void named_counter(struct ky_pf *pf, const struct ky_pf_ftrace *event, co
 	ky_put_counter(pf->trace, event->ts,
 		       ky_track_counter(pf->trace, KY_TRACK_COUNTER, KY_NONE, name),
 		       (double)event->values[KY_PF_CLOCK_ENABLE_STATE]);
-}
-
-static void clock_state(struct ky_pf *pf, const struct ky_pf_ftrace *event)
-{
-	named_counter(pf, event, " State");
-}
-
-static void clock_rate(struct ky_pf *pf, const struct ky_pf_ftrace *event)
-{
-	named_counter(pf, event, " Frequency");
 }
 
 static void cpu_estimate(struct ky_pf *pf, const struct ky_pf_ftrace *event)
@@ -479,9 +471,9 @@ static void freed(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 }
 
 const struct ky_pf_ftrace_handler ky_pf_devices_handlers[] = {
-	{KY_PF_FTRACE_EVENT_CLOCK_ENABLE, clock_state},
-	{KY_PF_FTRACE_EVENT_CLOCK_DISABLE, clock_state},
-	{KY_PF_FTRACE_EVENT_CLOCK_SET_RATE, clock_rate},
+	{KY_PF_FTRACE_EVENT_CLOCK_ENABLE, clock_counter},
+	{KY_PF_FTRACE_EVENT_CLOCK_DISABLE, clock_counter},
+	{KY_PF_FTRACE_EVENT_CLOCK_SET_RATE, clock_counter},
 	{KY_PF_FTRACE_EVENT_GPU_FREQUENCY, gpu_frequency},
 	{KY_PF_FTRACE_EVENT_CROS_EC_SENSORHUB_DATA, sensor_hub},
 	{KY_PF_FTRACE_EVENT_SCHED_CPU_UTIL_CFS, cpu_estimate},

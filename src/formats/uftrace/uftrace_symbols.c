@@ -147,10 +147,9 @@ static const struct uftrace_table *table_of(struct ky_uftrace_symbols *symbols, 
 		table_free(table);
 		return NULL;
 	}
-	const char *slash = strrchr(path, '/');
 	char name[300];
 	size_t bytes;
-	snprintf(name, sizeof(name), "%.250s.sym", slash ? slash + 1 : path);
+	snprintf(name, sizeof(name), "%.250s.sym", ky_file_name(path));
 	table->text = ky_uftrace_slurp(symbols->directory, name, &bytes);
 	if ((table->text && !parse_symbols(table)) ||
 	    !KY_ARRAY_ADD(symbols->tables, symbols->tables_count, symbols->tables_room, table)) {

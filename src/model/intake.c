@@ -12,6 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+uint32_t ky_string_format(struct ky_trace *trace, const char *format, ...)
+{
+	char text[2048];
+	va_list list;
+	va_start(list, format);
+	const int bytes = vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	return bytes < 0 ? 0 : ky_string_z(trace, text);
+}
+
 void ky_build_counter(struct ky_trace *trace, int64_t ts, uint32_t track, double value,
 		      uint32_t args)
 {

@@ -58,6 +58,10 @@ static inline uint32_t ky_string_z(struct ky_trace *trace, const char *text)
 	return text ? ky_strings_add_utf8(&trace->strings, text, strlen(text)) : 0;
 }
 
+/* Return the string that printf would make of the format; at most 2047 bytes. */
+uint32_t ky_string_format(struct ky_trace *trace, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* ---- processes and threads ---- */
 
 /* The source of a name: a later name of the same or a higher rank replaces an earlier one. */

@@ -276,25 +276,20 @@ static void sched_exit(const struct view *view)
 
 static void syscall_entry(const struct view *view, const char *name)
 {
-	char text[96];
-	snprintf(text, sizeof(text), "sys_%s", name);
 	ky_put_tid_begin(view->trace, view->ts, view->running, ky_string_z(view->trace, "syscall"),
-			 ky_string_z(view->trace, text), args_of(view));
+			 ky_string_format(view->trace, "sys_%s", name), args_of(view));
 }
 
 static void syscall_exit(const struct view *view, const char *name)
 {
-	char text[96];
-	snprintf(text, sizeof(text), "sys_%s", name);
 	ky_put_tid_end(view->trace, view->ts, view->running, ky_string_z(view->trace, "syscall"),
-		       ky_string_z(view->trace, text), args_of(view));
+		       ky_string_format(view->trace, "sys_%s", name), args_of(view));
 }
 
 static uint32_t cpu_track_name(const struct view *view, const char *what)
 {
-	char text[48];
-	snprintf(text, sizeof(text), "%s Cpu %" PRId64, what, view->cpu < 0 ? 0 : view->cpu);
-	return ky_string_z(view->trace, text);
+	return ky_string_format(view->trace, "%s Cpu %" PRId64, what,
+				view->cpu < 0 ? 0 : view->cpu);
 }
 
 static void irq_entry(const struct view *view)

@@ -245,9 +245,7 @@ static bool on_cooling(struct ky_trace *trace, const struct ky_ftrace_event *eve
 static uint32_t cpu_track(struct ky_trace *trace, const struct ky_ftrace_event *event,
 			  const char *name)
 {
-	char text[64];
-	int bytes = snprintf(text, sizeof(text), "%s Cpu %u", name, event->cpu);
-	return ky_string(trace, text, (size_t)bytes);
+	return ky_string_format(trace, "%s Cpu %u", name, event->cpu);
 }
 
 static bool on_irq_entry(struct ky_trace *trace, const struct ky_ftrace_event *event)
@@ -413,15 +411,12 @@ static bool on_binder(struct ky_trace *trace, const struct ky_ftrace_event *even
 	int64_t tgid;
 	int64_t tid;
 	int64_t code = 0;
-	char text[64];
 	if (!either(event, "transaction", "debug_id", &id) ||
 	    !either(event, "dest_node", "target_node", &node) ||
 	    !either(event, "dest_proc", "to_proc", &tgid) ||
 	    !either(event, "dest_thread", "to_thread", &tid))
 		return false;
 	(void)ky_ftrace_number(event, "code", &code);
-	int bytes = snprintf(text, sizeof(text), "0x%llx Java Layer Dependent",
-			     (unsigned long long)code);
 	const struct ky_binder_call call = {
 		.id = (int32_t)id,
 		.dest_node = (int32_t)node,
@@ -429,7 +424,8 @@ static bool on_binder(struct ky_trace *trace, const struct ky_ftrace_event *even
 		.dest_tid = (int32_t)tid,
 		.reply = int_field(event, "reply") == 1,
 		.flags = (uint32_t)int_field(event, "flags"),
-		.code = ky_string(trace, text, (size_t)bytes),
+		.code = ky_string_format(trace, "0x%llx Java Layer Dependent",
+					 (unsigned long long)code),
 	};
 	ky_put_binder_transaction(trace, event->ts, event->tid, &call);
 	return true;
@@ -515,11 +511,9 @@ static bool named_syscall(struct ky_trace *trace, const struct ky_ftrace_event *
 	bool leaves = event->name_bytes > 9 && memcmp(event->name_text, leave, 9) == 0;
 	if ((!enters && !leaves) || event->name_bytes > 60)
 		return false;
-	char text[64];
 	size_t skip = enters ? 10 : 9;
-	int bytes = snprintf(text, sizeof(text), "sys_%.*s", (int)(event->name_bytes - skip),
-			     event->name_text + skip);
-	uint32_t name = ky_string(trace, text, (size_t)bytes);
+	uint32_t name = ky_string_format(trace, "sys_%.*s", (int)(event->name_bytes - skip),
+					 event->name_text + skip);
 	if (enters)
 		ky_put_tid_begin(trace, event->ts, event->tid, 0, name, 0);
 	else

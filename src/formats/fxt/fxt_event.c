@@ -13,7 +13,6 @@
 #include "model/kernel.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 struct event {
 	uint32_t type;
@@ -144,16 +143,15 @@ static uint32_t counter_track(struct ky_fxt_reader *fxt, const struct event *eve
 			      uint32_t arg_name, uint64_t id)
 {
 	struct ky_trace *trace = fxt->trace;
-	char text[1024];
 	const char *const name = ky_text_of(trace, event->name);
 	const char *const series = ky_text_of(trace, arg_name);
-	const int bytes = snprintf(text, sizeof(text), "%.500s:%.480s:%llu", name ? name : "",
-				   series ? series : "", (unsigned long long)id);
-	return ky_track(trace,
-			&(struct ky_track_spec){.kind = KY_TRACK_PROCESS_COUNTER,
-						.owner = event->thread->process,
-						.name = ky_string(trace, text, (size_t)bytes),
-						.type = fxt->counter_type});
+	return ky_track(trace, &(struct ky_track_spec){
+				       .kind = KY_TRACK_PROCESS_COUNTER,
+				       .owner = event->thread->process,
+				       .name = ky_string_format(
+					       trace, "%.500s:%.480s:%llu", name ? name : "",
+					       series ? series : "", (unsigned long long)id),
+				       .type = fxt->counter_type});
 }
 
 static void put_counter(struct ky_fxt_reader *fxt, const struct event *event, uint64_t id,

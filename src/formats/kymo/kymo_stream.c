@@ -18,7 +18,6 @@
 #include "formats/load.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -160,10 +159,9 @@ static const struct stream_format formats[] = {
 static void put_facts(struct ky_trace *trace, const struct ky_kymo *source, const char *name,
 		      uint64_t bytes)
 {
-	char text[128];
-	snprintf(text, sizeof(text), "%u: %s: %llu bytes", ky_kymo_source_number(source), name,
-		 (unsigned long long)bytes);
-	ky_put_metadata(trace, "capture_source", ky_string_z(trace, text));
+	ky_put_metadata(trace, "capture_source",
+			ky_string_format(trace, "%u: %s: %llu bytes", ky_kymo_source_number(source),
+					 name, (unsigned long long)bytes));
 }
 
 /* An error that the rest of the file does not suffer from. */

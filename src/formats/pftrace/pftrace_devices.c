@@ -92,7 +92,6 @@ static void suspend(struct ky_pf *pf, const struct ky_pf_ftrace *event, const ch
 
 static void suspend_stage(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	char name[80];
 	const int bytes = event->texts[KY_PF_SUSPEND_RESUME_ACTION].bytes < 48
 				  ? (int)event->texts[KY_PF_SUSPEND_RESUME_ACTION].bytes
 				  : 48;
@@ -100,9 +99,10 @@ static void suspend_stage(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 				     ? (const char *)event->texts[KY_PF_SUSPEND_RESUME_ACTION].data
 				     : "";
 	const bool freeze = bytes == 18 && memcmp(action, "timekeeping_freeze", 18) == 0;
-	snprintf(name, sizeof(name), "%.*s(%d)", bytes, action,
-		 freeze ? 0 : (int)(int32_t)event->values[KY_PF_SUSPEND_RESUME_VAL]);
-	suspend(pf, event, "Suspend/Resume", ky_string_z(pf->trace, name),
+	suspend(pf, event, "Suspend/Resume",
+		ky_string_format(pf->trace, "%.*s(%d)", bytes, action,
+				 freeze ? 0
+					: (int)(int32_t)event->values[KY_PF_SUSPEND_RESUME_VAL]),
 		event->values[KY_PF_SUSPEND_RESUME_START] != 0);
 }
 

@@ -91,15 +91,13 @@ static const char *known_name(uint32_t event, const char **fields)
 /* Return the string of the field'th of names with commas, from 1 on, or of its number. */
 static uint32_t field_name(struct ky_pf *pf, const char *names, uint32_t field)
 {
-	char number[24];
 	for (uint32_t i = 1; names && i < field; i++) {
 		names = strchr(names, ',');
 		names = names ? names + 1 : NULL;
 	}
 	if (names && *names && *names != ',')
 		return ky_string(pf->trace, names, strcspn(names, ","));
-	snprintf(number, sizeof(number), "field_%u", field);
-	return ky_string_z(pf->trace, number);
+	return ky_string_format(pf->trace, "field_%u", field);
 }
 
 /* Return the string of an event (field 0) or of one of its fields. */

@@ -30,12 +30,10 @@ struct ky_pf_switch *ky_pf_kernel_last_switch(struct ky_pf *pf, uint32_t cpu)
 /* Return the name of a kernel function: interned, or its address. */
 static uint32_t kernel_symbol(struct ky_pf *pf, const struct ky_pf_ftrace *event, uint64_t iid)
 {
-	char address[24];
 	const uint32_t name = ky_pf_text(event->sequence, KY_PF_KERNEL_SYMBOLS, iid);
 	if (name)
 		return name;
-	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)iid);
-	return ky_string_z(pf->trace, address);
+	return ky_string_format(pf->trace, "0x%llx", (unsigned long long)iid);
 }
 
 static void sched_switch(struct ky_pf *pf, const struct ky_pf_ftrace *event)
@@ -98,9 +96,7 @@ static void task_free(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 
 static uint32_t cpu_track(struct ky_pf *pf, const char *what, uint32_t cpu)
 {
-	char name[40];
-	snprintf(name, sizeof(name), "%s Cpu %u", what, cpu);
-	return ky_string_z(pf->trace, name);
+	return ky_string_format(pf->trace, "%s Cpu %u", what, cpu);
 }
 
 static void irq_begin(struct ky_pf *pf, const struct ky_pf_ftrace *event)
@@ -153,7 +149,6 @@ static uint32_t syscall_name(struct ky_pf *pf, uint64_t number)
 /* args is a repeated field: parts has only its last item. */
 static void sys_enter(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	char key[24];
 	const uint64_t number = event->values[KY_PF_SYS_ENTER_ID];
 	uint64_t value;
 	uint32_t index = 0;
@@ -161,8 +156,8 @@ static void sys_enter(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 	KY_PROTO_EACH(field, event->all) {
 		struct ky_proto_items items = ky_proto_items(&field, false);
 		while (field.id == KY_PF_SYS_ENTER_ARGS && ky_proto_item(&items, &value)) {
-			snprintf(key, sizeof(key), "args[%u]", index++);
-			ky_arg_uint(pf->trace, ky_string_z(pf->trace, key), value);
+			ky_arg_uint(pf->trace, ky_string_format(pf->trace, "args[%u]", index++),
+				    value);
 		}
 	}
 	ky_put_tid_begin(pf->trace, event->ts, event->tid, 0, syscall_name(pf, number),

@@ -6,7 +6,6 @@
 #include "formats/pftrace/pftrace_reader.h"
 
 #include <elf.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- the system ---- */
@@ -85,14 +84,15 @@ void ky_pf_metadata_system(struct ky_pf *pf, struct ky_proto_view info)
 void ky_pf_metadata_uuid(struct ky_pf *pf, struct ky_proto_view uuid)
 {
 	struct ky_proto_field msb, lsb;
-	char text[40];
 	if (!ky_proto_find(uuid, KY_PF_TRACE_UUID_MSB, &msb) ||
 	    !ky_proto_find(uuid, KY_PF_TRACE_UUID_LSB, &lsb))
 		return;
-	snprintf(text, sizeof(text), "%08x-%04x-%04x-%04x-%012llx", (unsigned)(msb.value >> 32),
-		 (unsigned)(msb.value >> 16 & 0xffff), (unsigned)(msb.value & 0xffff),
-		 (unsigned)(lsb.value >> 48), (unsigned long long)(lsb.value & 0xffffffffffff));
-	ky_put_metadata(pf->trace, "trace_uuid", ky_string_z(pf->trace, text));
+	ky_put_metadata(
+		pf->trace, "trace_uuid",
+		ky_string_format(pf->trace, "%08x-%04x-%04x-%04x-%012llx",
+				 (unsigned)(msb.value >> 32), (unsigned)(msb.value >> 16 & 0xffff),
+				 (unsigned)(msb.value & 0xffff), (unsigned)(lsb.value >> 48),
+				 (unsigned long long)(lsb.value & 0xffffffffffff)));
 }
 
 /* ---- what was lost ---- */

@@ -423,8 +423,7 @@ uint32_t ky_pf_track_process(const struct ky_pf *pf, const struct ky_pf_track *t
 int64_t ky_pf_track_synthetic_tid(int64_t pid, int64_t tid);
 
 /* Format a string as printf does. Texts of the input are "%.*s" of KY_PF_TEXT(). */
-uint32_t ky_pf_track_name(struct ky_pf *pf, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+#define ky_pf_track_name(pf, ...) ky_string_format((pf)->trace, __VA_ARGS__)
 #define KY_PF_TEXT(span) (int)((span).bytes & 0x3ff), (span).data ? (const char *)(span).data : ""
 /* Return the track of a system-wide counter; type, name and id identify it. */
 uint32_t ky_pf_track_of_counter(struct ky_pf *pf, const char *type, uint32_t name, uint64_t id);

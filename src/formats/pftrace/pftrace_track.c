@@ -13,9 +13,6 @@
  */
 #include "formats/pftrace/pftrace_reader.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 #define ANCESTORS_MAX 100u
 #define SYNTHETIC_TID                                                                              \
 	(INT64_C(1) << 32) /* below it: tids of processes that do not know their own */
@@ -457,16 +454,6 @@ uint32_t ky_pf_track_make(struct ky_pf *pf, struct ky_pf_track *track, uint32_t 
 }
 
 /* ---- tracks of the whole system, by what they are of ---- */
-
-uint32_t ky_pf_track_name(struct ky_pf *pf, const char *format, ...)
-{
-	char text[2048];
-	va_list list;
-	va_start(list, format);
-	const int bytes = vsnprintf(text, sizeof(text), format, list);
-	va_end(list);
-	return bytes < 0 ? 0 : ky_string_z(pf->trace, text);
-}
 
 static uint32_t global_track(struct ky_pf *pf, enum ky_track_kind kind, const char *type,
 			     uint32_t name, uint64_t id)

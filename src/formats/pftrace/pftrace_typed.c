@@ -104,11 +104,9 @@ static void log_message(struct ky_pf *pf, const struct ky_pf_event *event,
 
 static void correlation_id(struct ky_pf *pf, const struct ky_proto_field *field)
 {
-	char text[32];
 	uint32_t id;
 	if (field->id == KY_PF_TRACK_EVENT_CORRELATION_ID) {
-		snprintf(text, sizeof(text), "tp:#%llu", (unsigned long long)field->value);
-		id = ky_string_z(pf->trace, text);
+		id = ky_string_format(pf->trace, "tp:#%llu", (unsigned long long)field->value);
 	} else if (field->id == KY_PF_TRACK_EVENT_CORRELATION_ID_STR) {
 		id = ky_pf_string(pf, field->view);
 	} else {
@@ -187,7 +185,6 @@ static void histogram_name(struct ky_pf *pf, struct ky_proto_view message, uint6
 
 static void chrome_args(struct ky_pf *pf, const struct chrome *chrome, struct ky_proto_view message)
 {
-	char key[80];
 	KY_PROTO_EACH(field, message) {
 		const char kind = field.id && field.id <= strlen(chrome->kinds)
 					  ? chrome->kinds[field.id - 1]
@@ -196,8 +193,10 @@ static void chrome_args(struct ky_pf *pf, const struct chrome *chrome, struct ky
 			not_carried(pf, chrome->field);
 			continue;
 		}
-		snprintf(key, sizeof(key), "%s.%s", chrome->name, chrome->names[field.id - 1]);
-		chrome_value(pf, kind, ky_string_z(pf->trace, key), &field);
+		chrome_value(pf, kind,
+			     ky_string_format(pf->trace, "%s.%s", chrome->name,
+					      chrome->names[field.id - 1]),
+			     &field);
 		if (chrome->field == KY_PF_TRACK_EVENT_CHROME_HISTOGRAM_SAMPLE &&
 		    field.id == KY_PF_CHROME_HISTOGRAM_SAMPLE_NAME_IID)
 			histogram_name(pf, message, field.value);

@@ -354,10 +354,7 @@ static int open_streams(struct ky_attached_drum *d, bool newest, char *message)
 	return error;
 }
 
-/*
- * Switch the categories on. Without that the drum can still be read: then only the message reports
- * it.
- */
+/* Switch the categories on. Without that the drum can still be read: then only the message reports it. */
 static void switch_on(struct ky_attached_drum *d, char *message)
 {
 	const struct ky_drums_options *o = d->options;

@@ -95,10 +95,7 @@ static void detach(pid_t pid, int number)
 	ptrace(PTRACE_DETACH, pid, NULL, (void *)(uintptr_t)number);
 }
 
-/*
- * Wait until it stops with that (signal | event << 8) or after an exec. Return which, or -ECHILD
- * with *status.
- */
+/* Wait until it stops with that (signal | event << 8) or after an exec. Return which, or -ECHILD with *status. */
 static int run_to(pid_t pid, int stop, int *status)
 {
 	for (;;) {
@@ -161,9 +158,8 @@ static bool go_back(pid_t pid, uint64_t entry)
 }
 
 /*
- * Run from exec to the entry point. There may be another exec on the way: constructors of libraries
- * run before the entry point, and some restart the program (sanitizers without the addresses that
- * they want).
+ * Run from exec to the entry point. There may be another exec on the way: constructors of libraries run before the
+ * entry point, and some restart the program (sanitizers without the addresses that they want).
  */
 static int run_to_entry(pid_t pid, int *status)
 {

@@ -67,17 +67,13 @@ void ky_child_close(struct ky_child *child);
 /* ---- holding a program before its first instruction ---- */
 
 /*
- * At its entry point the loader has mapped all libraries that it is linked with, and nothing has
- * run but their constructors. So a probe on a function of a library, and the watch for a crash, can
- * be set before the program begins. The way there is traced with a breakpoint; then the tracer
- * releases the program, stopped by SIGSTOP, so that another may trace it. If kymo is killed then,
- * the kernel lets the program continue.
+ * At its entry point the loader has mapped all libraries that it is linked with, and nothing has run but their
+ * constructors. So a probe on a function of a library, and the watch for a crash, can be set before the program begins.
+ * The way there is traced with a breakpoint; then the tracer releases the program, stopped by SIGSTOP, so that another
+ * may trace it. If kymo is killed then, the kernel lets the program continue.
  */
 
-/*
- * Begin with a child of this thread that has not called exec yet. Return 0, or -errno: then do not
- * call the rest.
- */
+/* Begin with a child of this thread that has not called exec yet. Return 0, or -errno: then do not call the rest. */
 int ky_child_hold_begin(pid_t pid);
 /*
  * Wait, after it was let go. Return 1 when it is stopped at the program's entry point; 0 when it

@@ -103,9 +103,7 @@ static ssize_t send_message(const struct tracer *t)
 	return send(t->socket, &t->message, bytes, MSG_NOSIGNAL);
 }
 
-/*
- * Send a message. One that kymo does not take in time is dropped: the targets must not wait for it.
- */
+/* Send a message. One that kymo does not take in time is dropped: the targets must not wait for it. */
 static void send_or_drop(const struct tracer *t)
 {
 	while (send_message(t) < 0 && errno == EINTR)
@@ -584,10 +582,7 @@ static uint32_t leave_threads(struct tracer *t, pid_t pid, uint64_t until_ns, in
 	return count;
 }
 
-/*
- * Release a process, but not its children. Threads that others made in the meantime are found in
- * the next pass.
- */
+/* Release a process, but not its children. Threads that others made in the meantime are found in the next pass. */
 static void leave(struct tracer *t, pid_t pid)
 {
 	const uint64_t until_ns = ky_os_boottime() + LEAVE_MS * UINT64_C(1000000);
@@ -653,10 +648,7 @@ _Noreturn void ky_crash_tracer(int socket)
 	for (bool done = true, soon = false; polls[1].fd >= 0;) {
 		struct signalfd_siginfo drop;
 		(void)poll(polls, 2, !done ? 0 : soon ? LOOK_MS : -1);
-		/*
-		 * Read the signal first, then what it reports: a change in between is seen the next
-		 * time.
-		 */
+		/* Read the signal first, then what it reports: a change in between is seen the next time. */
 		while (read(polls[1].fd, &drop, sizeof(drop)) > 0)
 			;
 		done = take_stops(&tracer);

@@ -57,10 +57,7 @@ static int64_t read_count(const char *path)
 	return count;
 }
 
-/*
- * Return the file with the group's count, from a line of /proc/PID/cgroup; NULL when it is not the
- * memory's group.
- */
+/* Return the file with the group's count, from a line of /proc/PID/cgroup; NULL when it is not the memory's group. */
 static char *events_of(const char *line)
 {
 	static const char v2[] = "0::/", v1[] = ":memory:/";
@@ -191,10 +188,7 @@ static struct watched *make(struct ky_crash_watch *w, pid_t pid)
 	return process;
 }
 
-/*
- * Note that the tracer or the caller reported the end. Return true when both have, or no tracer
- * will.
- */
+/* Note that the tracer or the caller reported the end. Return true when both have, or no tracer will. */
 static bool note_end(struct ky_crash_watch *w, struct watched *process)
 {
 	if (process->ended_ns == 0)
@@ -539,10 +533,7 @@ void ky_crash_watch_close(struct ky_crash_watch **watch)
 		return;
 	*watch = NULL;
 	lose_tracer(w);
-	/*
-	 * When the tracer is gone, nothing is traced any more. It may be reading a stack that is no
-	 * longer wanted.
-	 */
+	/* When the tracer is gone, nothing is traced any more. It may be reading a stack that is no longer wanted. */
 	if (w->tracer > 0)
 		kill(w->tracer, SIGKILL);
 	while (w->tracer > 0 && waitpid(w->tracer, NULL, 0) < 0 && errno == EINTR)

@@ -39,9 +39,8 @@ int ky_crash_watch_open(struct ky_crash_watch **watch, const struct ky_trigger *
 /* Release all processes. NULL is allowed. */
 void ky_crash_watch_close(struct ky_crash_watch **watch);
 /*
- * Watch a process. Return 0; -EPERM or -EBUSY (traced by another) with a message when it is watched
- * without a stack; -ESRCH when it is gone. A child of a watched process is watched already, and may
- * be added too.
+ * Watch a process. Return 0; -EPERM or -EBUSY (traced by another) with a message when it is watched without a stack;
+ * -ESRCH when it is gone. A child of a watched process is watched already, and may be added too.
  */
 int ky_crash_watch_add(struct ky_crash_watch *watch, pid_t pid, char message[KY_MESSAGE_BYTES]);
 /*
@@ -49,10 +48,7 @@ int ky_crash_watch_add(struct ky_crash_watch *watch, pid_t pid, char message[KY_
  * is reported without its stack. Return true when it was traced and no longer is.
  */
 bool ky_crash_watch_leave(struct ky_crash_watch *watch, pid_t pid);
-/*
- * Note that the process ended with that status (-1: unknown), and fire if it was a signal that was
- * not reported yet.
- */
+/* Note that the process ended with that status (-1: unknown), and fire if it was a signal that was not reported yet. */
 void ky_crash_watch_ended(struct ky_crash_watch *watch, pid_t pid, int status);
 pid_t ky_crash_watch_tracer(const struct ky_crash_watch *watch);
 int ky_crash_watch_fd(const struct ky_crash_watch *watch); /* to poll */

@@ -137,10 +137,7 @@ static bool guard_hit(int guard)
 	return guard >= 0 && atomic_load(&guards[guard].hit);
 }
 
-/*
- * No drum is larger: this is sixteen times the address space that a program takes for one by
- * default.
- */
+/* No drum is larger: this is sixteen times the address space that a program takes for one by default. */
 #define DRUM_BYTES_MAX (UINT64_C(1) << 36)
 
 static int check_file(struct ky_drum_map *map, const char *name, char *message)
@@ -189,8 +186,7 @@ static void *map_part(struct ky_drum_map *map, int fd, uint64_t bytes, bool writ
 static int map_all(struct ky_drum_map *map, const char *name, char *message)
 {
 	/*
-	 * A mapping of a writable descriptor could become writable, and counts as such: see
-	 * ky_drum_map_is_written().
+	 * A mapping of a writable descriptor could become writable, and counts as such: see ky_drum_map_is_written().
 	 */
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", map->fd);

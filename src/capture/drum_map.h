@@ -23,10 +23,7 @@ struct ky_drum_map {
 	int guards[2]; /* of the two, -1: none */
 };
 
-/*
- * Map a drum; fd is duplicated. Return 0; -EAGAIN when the drum is still being made; -errno with a
- * message.
- */
+/* Map a drum; fd is duplicated. Return 0; -EAGAIN when the drum is still being made; -errno with a message. */
 int ky_drum_map_open(struct ky_drum_map *map, int fd, const char *name,
 		     char message[KY_MESSAGE_BYTES]);
 /* Map what a recorder writes to. Return 0, or -errno with a message. */

@@ -34,9 +34,8 @@ struct ky_drum_window {
 void ky_drum_window_free(struct ky_drum_window *window);
 
 /*
- * Hand the pieces with events from from_ns to to_ns (CLOCK_BOOTTIME) to the stream's sink, thread()
- * and block(). The stream gives view, clock, trace points and categories, and is not read. Return 0
- * or -ENOMEM.
+ * Hand the pieces with events from from_ns to to_ns (CLOCK_BOOTTIME) to the stream's sink, thread() and block(). The
+ * stream gives view, clock, trace points and categories, and is not read. Return 0 or -ENOMEM.
  */
 int ky_drum_window_read(struct ky_drum_window *window, struct ky_stream *stream, uint64_t from_ns,
 			uint64_t to_ns);

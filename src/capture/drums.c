@@ -75,9 +75,8 @@ int ky_drums_open(struct ky_drums **out, const struct ky_drums_options *options)
 	if (!drums)
 		return -ENOMEM;
 	/*
-	 * A drum's tables of trace points are megabytes of which a few pages are used. Memory from
-	 * the heap, where they would come from once some were freed, would have to be zeroed, and
-	 * all of it would be used.
+	 * A drum's tables of trace points are megabytes of which a few pages are used. Memory from the heap, where they
+	 * would come from once some were freed, would have to be zeroed, and all of it would be used.
 	 */
 	(void)mallopt(M_MMAP_THRESHOLD, TABLE_BYTES);
 	drums->options = *options;
@@ -226,9 +225,7 @@ void ky_drums_close(struct ky_drums **out)
 	if (!drums)
 		return;
 	*out = NULL;
-	/*
-	 * First give the slots back, so that nothing more is recorded for us, then read what was.
-	 */
+	/* First give the slots back, so that nothing more is recorded for us, then read what was. */
 	for (uint32_t i = 0; i < drums->open_count; i++)
 		ky_attached_drum_leave(drums->open[i]);
 	(void)ky_drums_round(drums, true);

@@ -54,10 +54,9 @@ int ky_drums_open(struct ky_drums **drums, const struct ky_drums_options *option
 void ky_drums_close(struct ky_drums **drums);
 
 /*
- * Add a drum by its descriptor, which is duplicated; pid is as this process sees it. A drum that
- * was added before (same file) is not added again. Return 0; 1 when it was there; -EAGAIN when it
- * is still being made; or -errno with a message. When only its categories could not be switched,
- * return 0 and a message; else the message is empty.
+ * Add a drum by its descriptor, which is duplicated; pid is as this process sees it. A drum that was added before (same
+ * file) is not added again. Return 0; 1 when it was there; -EAGAIN when it is still being made; or -errno with a
+ * message. When only its categories could not be switched, return 0 and a message; else the message is empty.
  */
 int ky_drums_add(struct ky_drums *drums, int fd, pid_t pid, char message[KY_MESSAGE_BYTES]);
 /*
@@ -65,10 +64,7 @@ int ky_drums_add(struct ky_drums *drums, int fd, pid_t pid, char message[KY_MESS
  * which is not trusted in other drums.
  */
 int ky_drums_add_made(struct ky_drums *drums, int fd, pid_t pid, char message[KY_MESSAGE_BYTES]);
-/*
- * Add all drums that a process owns, through /proc/PID/fd. Return the number added, or -errno;
- * messages as above.
- */
+/* Add all drums that a process owns, through /proc/PID/fd. Return the number added, or -errno; messages as above. */
 int ky_drums_add_process(struct ky_drums *drums, pid_t pid, char message[KY_MESSAGE_BYTES]);
 /*
  * Handle the end of a process: read its drums to the last event, and close them when no window can
@@ -76,10 +72,7 @@ int ky_drums_add_process(struct ky_drums *drums, pid_t pid, char message[KY_MESS
  * children; they are read first, because they may hold events of that process.
  */
 void ky_drums_ended(struct ky_drums *drums, pid_t pid);
-/*
- * Return a process that has a drum and is gone, but whose end was not reported; 0: none. To be
- * called now and then.
- */
+/* Return a process that has a drum and is gone, but whose end was not reported; 0: none. To be called now and then. */
 pid_t ky_drums_gone(const struct ky_drums *drums);
 
 /*
@@ -89,10 +82,7 @@ pid_t ky_drums_gone(const struct ky_drums *drums);
 uint32_t ky_drums_round(struct ky_drums *drums, bool all);
 /* flight: write all events from from_ns to to_ns (CLOCK_BOOTTIME) that no earlier window held. */
 void ky_drums_window(struct ky_drums *drums, uint64_t from_ns, uint64_t to_ns);
-/*
- * Return the latest kymo_mark_start() of any drum, in CLOCK_BOOTTIME, that is after since_ns; 0:
- * none.
- */
+/* Return the latest kymo_mark_start() of any drum, in CLOCK_BOOTTIME, that is after since_ns; 0: none. */
 uint64_t ky_drums_mark(struct ky_drums *drums, uint64_t since_ns);
 
 /*

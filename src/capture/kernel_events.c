@@ -142,10 +142,7 @@ static int add_matching(struct ky_kernel_events *events, const struct available 
 
 /* ---- what was meant ---- */
 
-/*
- * Return how far the word is from the event, which it may name with or without its system;
- * UINT32_MAX: not alike.
- */
+/* Return how far the word is from the event, which it may name with or without its system; UINT32_MAX: not alike. */
 static uint32_t unlikeness(const char *word, size_t bytes, const struct tracepoint *point)
 {
 	const char *split = memchr(word, ':', bytes);

@@ -100,10 +100,7 @@ static void append(struct ring *ring, struct page *page)
 	ring->last = page;
 }
 
-/*
- * Return the time of the last event of the page in record, and their number (see
- * formats/ftrace/ftrace_record.c).
- */
+/* Return the time of the last event of the page in record, and their number (see formats/ftrace/ftrace_record.c). */
 static uint64_t end_of(const struct ky_kernel_pages *pages, uint32_t bytes, uint32_t *events)
 {
 	const uint8_t *page = pages->record + sizeof(struct ky_kymo_ftrace);
@@ -249,10 +246,7 @@ static uint64_t take_page(struct ky_kernel_pages *pages, struct ring *ring)
 	return ts ? ts : 1;
 }
 
-/*
- * Take pages until the ring is empty or they are newer than the call: a busy CPU must not keep us
- * here.
- */
+/* Take pages until the ring is empty or they are newer than the call: a busy CPU must not keep us here. */
 static void take_ring(struct ky_kernel_pages *pages, struct ring *ring)
 {
 	const uint64_t begin = ky_os_boottime();
@@ -275,10 +269,7 @@ static bool take_ready(struct ky_kernel_pages *pages, const struct epoll_event *
 	if (ready->data.u32 >= pages->count)
 		return read(pages->timer, &times, sizeof(times)) > 0;
 	struct ring *ring = &pages->rings[ready->data.u32];
-	/*
-	 * A CPU that is offline would be ready for ever, so it is not polled. The timer reads it
-	 * too.
-	 */
+	/* A CPU that is offline would be ready for ever, so it is not polled. The timer reads it too. */
 	if (ready->events & (EPOLLERR | EPOLLHUP))
 		(void)epoll_ctl(pages->epoll, EPOLL_CTL_DEL, ring->fd, NULL);
 	else

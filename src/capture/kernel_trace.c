@@ -52,10 +52,7 @@ struct instance_guard {
 static const char remedy[] =
 	"run as root, or give your group access: sudo mount -o remount,gid=$(id -g),mode=0770 " PLACE;
 
-/*
- * Before 4.1 tracefs was in debugfs, and many still have it there. libtracefs would mount it, which
- * kymo must not.
- */
+/* Before 4.1 tracefs was in debugfs, and many still have it there. libtracefs would mount it, which kymo must not. */
 static const char *find_tracefs(void)
 {
 	static const char *const places[] = {PLACE, "/sys/kernel/debug/tracing"};
@@ -271,9 +268,7 @@ struct ky_kernel_trace {
 
 /* ---- processes ---- */
 
-/*
- * Return the threads of a process, each followed by a blank, to be freed; NULL when there are none.
- */
+/* Return the threads of a process, each followed by a blank, to be freed; NULL when there are none. */
 static char *list_threads(pid_t pid, size_t *bytes)
 {
 	char *text = NULL;
@@ -289,9 +284,8 @@ static char *list_threads(pid_t pid, size_t *bytes)
 }
 
 /*
- * The kernel filters by threads. A thread that a listed thread makes is added by the kernel
- * (event-fork); one made before is found by looking again. Write all at once: each write waits for
- * all CPUs.
+ * The kernel filters by threads. A thread that a listed thread makes is added by the kernel (event-fork); one made
+ * before is found by looking again. Write all at once: each write waits for all CPUs.
  */
 static void add_threads(int fd, pid_t pid)
 {

@@ -36,9 +36,8 @@ struct ky_kernel_trace_options {
 };
 
 /*
- * Return 0, or -errno with one line: what is missing and the remedy; the rest of the capture
- * continues without. The message is empty on success, unless something that was requested is
- * missing ("print" on an old kernel).
+ * Return 0, or -errno with one line: what is missing and the remedy; the rest of the capture continues without. The
+ * message is empty on success, unless something that was requested is missing ("print" on an old kernel).
  */
 int ky_kernel_trace_open(struct ky_kernel_trace **trace,
 			 const struct ky_kernel_trace_options *options,

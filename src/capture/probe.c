@@ -152,10 +152,7 @@ bool ky_probes_missing(const struct ky_probes *probes, uint32_t *at, pid_t pid,
 
 /* ---- processes ---- */
 
-/*
- * Return an id of where things lie in a process: it changes with each exec, not with a fork. 0:
- * unknown.
- */
+/* Return an id of where things lie in a process: it changes with each exec, not with a fork. 0: unknown. */
 static uint64_t image_of(pid_t pid)
 {
 	struct ky_proc_stat stat;
@@ -217,8 +214,7 @@ static bool has_address(const struct ky_probe_process *process, uint64_t address
 }
 
 /*
- * Set a breakpoint at one place. Return 0 also when it was left out because no register is left
- * after others had one.
+ * Set a breakpoint at one place. Return 0 also when it was left out because no register is left after others had one.
  */
 static int set_breakpoint(struct addition *add, const struct ky_proc_mapping *mapping,
 			  const struct ky_probe_place *place)

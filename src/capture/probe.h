@@ -32,18 +32,16 @@ struct ky_probes_options {
 int ky_probes_open(struct ky_probes **probes, const struct ky_probes_options *options);
 void ky_probes_close(struct ky_probes **probes);
 /*
- * Set the probes in a process: search its program and libraries for the symbols. Return how many of
- * the triggers have a place now; -ENOENT with a message that names similar symbols when none has;
- * another -errno with the remedy. To be called again when libraries were loaded or another program
- * was executed: what is set stays. On success the message is empty or a line to note: that a name
- * means several places, or that not all could be set.
+ * Set the probes in a process: search its program and libraries for the symbols. Return how many of the triggers have a
+ * place now; -ENOENT with a message that names similar symbols when none has; another -errno with the remedy. To be
+ * called again when libraries were loaded or another program was executed: what is set stays. On success the message is
+ * empty or a line to note: that a name means several places, or that not all could be set.
  */
 int ky_probes_add(struct ky_probes *probes, pid_t pid, char message[KY_MESSAGE_BYTES]);
 /*
- * Prepare for a program that this process is about to start: set uprobes in its file and in the
- * libraries that its loader names, and report hits of this process's children. Breakpoints wait for
- * ky_probes_add(). Return how many of the triggers have a place now, which may be 0 because more
- * libraries may be loaded; or -errno with a message.
+ * Prepare for a program that this process is about to start: set uprobes in its file and in the libraries that its
+ * loader names, and report hits of this process's children. Breakpoints wait for ky_probes_add(). Return how many of
+ * the triggers have a place now, which may be 0 because more libraries may be loaded; or -errno with a message.
  */
 int ky_probes_add_file(struct ky_probes *probes, const char *path, char message[KY_MESSAGE_BYTES]);
 /*
@@ -56,9 +54,7 @@ int ky_probes_fd(const struct ky_probes *probes); /* to poll: a ring is half ful
 void ky_probes_round(struct ky_probes *probes);
 /* Report the last hits of a process that ended, and free what it had. Its children keep theirs. */
 void ky_probes_ended(struct ky_probes *probes, pid_t pid);
-/*
- * Return a line to note why breakpoints are used although the caller allowed uprobes; "" otherwise.
- */
+/* Return a line to note why breakpoints are used although the caller allowed uprobes; "" otherwise. */
 const char *ky_probes_why(const struct ky_probes *probes);
 /* Return the number of hits that were lost, because too many came at once; they may be of any process. */
 uint64_t ky_probes_lost(const struct ky_probes *probes);

@@ -138,10 +138,7 @@ static void find_places(struct line_places *places, const struct ky_program_file
 
 /* ---- files ---- */
 
-/*
- * The most bytes of a function that are moved, except for a few that begin with very long
- * instructions.
- */
+/* The most bytes of a function that are moved, except for a few that begin with very long instructions. */
 #define MOVED_BYTES 16u
 
 struct search {
@@ -309,10 +306,7 @@ static int scan(struct ky_probes *probes, struct target *target)
 			continue;
 		found++;
 		error = open_thread(probes, target, tid);
-		/*
-		 * The thread ended, or it inherited the events, so that all its registers are in
-		 * use.
-		 */
+		/* The thread ended, or it inherited the events, so that all its registers are in use. */
 		if (error == -ESRCH || (error == -ENOSPC && !target->first))
 			error = 0;
 		else

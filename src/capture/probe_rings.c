@@ -52,9 +52,7 @@ static const struct probe_args probe_args = {.mask = 0};
 
 #define RING_BYTES (256u * 1024)
 #define HITS_MAX (1u << 20) /* that wait */
-/*
- * Two hits of a thread by different events closer than this are one trap, which takes microseconds.
- */
+/* Two hits of a thread by different events closer than this are one trap, which takes microseconds. */
 #define SAME_TRAP_NS 1000000u
 #define TASKS_MAX (1u << 20) /* that wait */
 #define ENDS_AT_ONCE 64u     /* check who is gone after so many */
@@ -71,10 +69,7 @@ static void complete(struct perf_event_attr *attr)
 	attr->sample_period = 1;
 	attr->sample_type = WHERE_TYPE;
 	attr->sample_id_all = 1;
-	/*
-	 * Waking kymo would cost the program ten times as much as the hit: the rings are read every
-	 * 2 ms.
-	 */
+	/* Waking kymo would cost the program ten times as much as the hit: the rings are read every 2 ms. */
 	attr->watermark = 1;
 	attr->use_clockid = 1;
 	attr->clockid = CLOCK_MONOTONIC;
@@ -219,10 +214,7 @@ void ky_probe_rings_remove(struct ky_probes *probes, pid_t pid)
 	ky_probe_rings_image_left(probes, image);
 }
 
-/*
- * Give a child what its parent has, until it runs another program. Return false when the parent is
- * unknown.
- */
+/* Give a child what its parent has, until it runs another program. Return false when the parent is unknown. */
 static bool note_fork(struct ky_probes *probes, const struct ky_probe_task *task)
 {
 	const struct ky_probe_process *parent = process_of(probes, task->parent);
@@ -256,10 +248,7 @@ static bool is_waiting(const struct ky_probes *probes, int32_t pid)
 	return false;
 }
 
-/*
- * The last thread is gone when the number belongs to no process; before that, others run, or it was
- * not waited for.
- */
+/* The last thread is gone when the number belongs to no process; before that, others run, or it was not waited for. */
 void ky_probe_rings_sweep(struct ky_probes *probes)
 {
 	probes->ends = 0;
@@ -380,10 +369,7 @@ static uint64_t boottime_minus_monotonic_ns(void)
 {
 	const int64_t monotonic = ky_clock_monotonic();
 	const int64_t apart = ky_clock_boottime() - monotonic;
-	/*
-	 * Without a suspend they are the same clock: the difference is the time between the two
-	 * calls.
-	 */
+	/* Without a suspend they are the same clock: the difference is the time between the two calls. */
 	return apart < 1000000 ? 0 : (uint64_t)apart;
 }
 
@@ -394,9 +380,7 @@ static bool is_reported(struct ky_probes *probes, const struct ky_probe_hit *hit
 	struct ky_probe_recent *recent =
 		&probes->recent[ky_hash_pair((uint64_t)hit->tid, address) & (KY_PROBE_RECENT - 1)];
 	const uint64_t id = probes->events[hit->event].id;
-	/*
-	 * A trap is on one CPU: a thread that moved to another CPU hit again, by that CPU's event.
-	 */
+	/* A trap is on one CPU: a thread that moved to another CPU hit again, by that CPU's event. */
 	if (recent->tid == hit->tid && recent->address == address && recent->event != id &&
 	    recent->cpu == hit->cpu && hit->time_ns - recent->time_ns < SAME_TRAP_NS)
 		return true;

@@ -401,9 +401,7 @@ static void free_if_gone(const struct ky_drum_map *map, const struct ky_drum_vie
 					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return;
 	if (!change_holder(recorder, word, holder_word(0, own->pid))) {
-		/*
-		 * It changed hands to one that signed with the same: it was given back in between.
-		 */
+		/* It changed hands to one that signed with the same: it was given back in between. */
 		__atomic_store_n(&recorder->namespaces, life.namespaces, __ATOMIC_SEQ_CST);
 		return;
 	}

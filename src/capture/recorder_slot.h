@@ -22,9 +22,8 @@ struct ky_recorder_slot_owner {
 struct ky_recorder_slot_owner ky_recorder_slot_self(void);
 
 /*
- * Free the slots of recorders that are gone, take one, and switch on what the globs select (NULL:
- * all), now and when the process adds categories later. Return the slot's number, not 0, or -errno
- * with a message.
+ * Free the slots of recorders that are gone, take one, and switch on what the globs select (NULL: all), now and when
+ * the process adds categories later. Return the slot's number, not 0, or -errno with a message.
  */
 int ky_recorder_slot_on(const struct ky_drum_map *map, const struct ky_drum_view *view,
 			const struct ky_recorder_slot_owner *own, const char *globs,

@@ -57,10 +57,7 @@ int ky_signals_open(struct ky_signals *signals, bool run, const struct ky_trigge
 	signals->fd = signalfd(-1, &signals->set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->fd < 0)
 		return -errno;
-	/*
-	 * Ignored children leave no exit code. A reader that went away is a write error, and must
-	 * not end kymo.
-	 */
+	/* Ignored children leave no exit code. A reader that went away is a write error, and must not end kymo. */
 	sigaction(SIGCHLD, &usual, &signals->child_before);
 	sigaction(SIGPIPE, &ignore, &signals->pipe_before);
 	sigprocmask(SIG_BLOCK, &signals->set, &signals->mask_before);

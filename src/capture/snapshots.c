@@ -115,10 +115,7 @@ static struct waiting_snapshot *waiting_new(const struct ky_fired *fired)
 bool ky_snapshots_take(struct ky_snapshots *flight, const struct ky_fired *what, uint64_t since_ns,
 		       uint64_t before_ns)
 {
-	/*
-	 * A program may write any time into its drum. A time in the future would be waited for and
-	 * delay the others.
-	 */
+	/* A program may write any time into its drum. A time in the future would be waited for and delay the others. */
 	const uint64_t now_ns = ky_os_boottime();
 	struct ky_fired now = *what;
 	now.time_ns = what->time_ns < now_ns ? what->time_ns : now_ns;

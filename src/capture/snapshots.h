@@ -28,16 +28,12 @@ struct ky_snapshots_options {
 int ky_snapshots_open(struct ky_snapshots **flight, const struct ky_snapshots_options *options);
 void ky_snapshots_close(struct ky_snapshots **flight);
 /*
- * Take a snapshot of what fired, unless it is too soon or there are enough. It reaches back no
- * further than since_ns, and by before_ns, if not 0, instead of the option. Return whether it was
- * taken.
+ * Take a snapshot of what fired, unless it is too soon or there are enough. It reaches back no further than since_ns,
+ * and by before_ns, if not 0, instead of the option. Return whether it was taken.
  */
 bool ky_snapshots_take(struct ky_snapshots *flight, const struct ky_fired *fired, uint64_t since_ns,
 		       uint64_t before_ns);
-/*
- * Return the next snapshot whose window is over, for the caller to write; valid until the next
- * call. NULL: none.
- */
+/* Return the next snapshot whose window is over, for the caller to write; valid until the next call. NULL: none. */
 const struct ky_bundle_snapshot *ky_snapshots_due(struct ky_snapshots *flight, uint64_t now_ns);
 /* Return when that will be; UINT64_MAX: none waits. */
 uint64_t ky_snapshots_due_ns(const struct ky_snapshots *flight);

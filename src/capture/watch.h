@@ -24,26 +24,18 @@ void ky_watch_close(struct ky_watch **watch);
 /* Take an event, as struct ky_drums_options has it; context is the watch. */
 void ky_watch_event(void *watch, pid_t pid, const struct ky_event *event);
 /*
- * Fire for spans that are still open and gaps that last: to be called every few milliseconds. All
- * events up to now_ns (CLOCK_BOOTTIME) must have been seen, because a span whose end was not read
- * yet looks open: read the clock, read all drums (ky_drums_round() with all), then tick with that
- * time.
+ * Fire for spans that are still open and gaps that last: to be called every few milliseconds. All events up to now_ns
+ * (CLOCK_BOOTTIME) must have been seen, because a span whose end was not read yet looks open: read the clock, read all
+ * drums (ky_drums_round() with all), then tick with that time.
  */
 void ky_watch_tick(struct ky_watch *watch, uint64_t now_ns);
 /* Forget what was open in a process that ended. */
 void ky_watch_ended(struct ky_watch *watch, pid_t pid);
-/*
- * Return the categories that must be on for the triggers to see their events: a list of globs, or
- * NULL.
- */
+/* Return the categories that must be on for the triggers to see their events: a list of globs, or NULL. */
 const char *ky_watch_categories(const struct ky_watch *watch);
-/*
- * Describe the next trigger from *at on whose category had events but none of its name; false: there are no more.
- */
+/* Describe the next trigger from *at on whose category had events but none of its name; false: there are no more. */
 bool ky_watch_missing(const struct ky_watch *watch, uint32_t *at, char message[KY_MESSAGE_BYTES]);
-/*
- * Return the number of events that were not watched, because what is kept of a program is bounded.
- */
+/* Return the number of events that were not watched, because what is kept of a program is bounded. */
 uint64_t ky_watch_dropped(const struct ky_watch *watch);
 
 #endif

@@ -114,8 +114,7 @@ int ky_functions_read(struct ky_functions **functions, int fd, const char *path,
 void ky_functions_free(struct ky_functions **functions);
 /*
  * Do the same, but read a file only once as long as it does not change: all processes that map it share the result,
- * which must not be changed. Unused results are kept for the next process, up to a bound. Use it from one thread
- * only.
+ * which must not be changed. Unused results are kept for the next process, up to a bound. Use it from one thread only.
  */
 int ky_functions_share(const struct ky_functions **functions, int fd, const char *path, bool lines,
 		       char message[KY_MESSAGE_BYTES]);

@@ -398,8 +398,7 @@ bool ky_pt_space_function(struct ky_pt_space *space, uint64_t address,
 	}
 	const struct ky_function *found = look_up(space, address, &module, &bias);
 	/*
-	 * Show code of no file by its address (JITs); nameless code of a file consists of stubs and parts of
-	 * functions.
+	 * Show code of no file by its address (JITs); nameless code of a file consists of stubs and parts of functions.
 	 */
 	*function = (struct ky_pt_function){.shown = !module};
 	if (!found)

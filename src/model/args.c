@@ -107,9 +107,7 @@ static bool has_key(const struct ky_trace *trace, const struct ky_pair_map *keys
 	return false;
 }
 
-/*
- * Collect the keys of a large set, so that two large sets do not cost the product of their sizes.
- */
+/* Collect the keys of a large set, so that two large sets do not cost the product of their sizes. */
 static void map_keys(struct ky_trace *trace, struct ky_pair_map *keys, uint32_t set)
 {
 	const uint32_t first = ky_arg_set_first(trace, set), end = ky_arg_set_end(trace, set);

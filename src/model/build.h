@@ -213,10 +213,7 @@ void ky_trace_no_memory(struct ky_trace *trace);
 
 /* Second key of struct ky_build's expected. */
 enum { KY_EXPECTED_THREAD, KY_EXPECTED_PROCESS };
-/*
- * Return the row of a task that started then: the expected one if there is one, else a new one as
- * in intake.h.
- */
+/* Return the row of a task that started then: the expected one if there is one, else a new one as in intake.h. */
 uint32_t ky_process_begin(struct ky_trace *trace, int64_t pid, int64_t ts);
 uint32_t ky_thread_begin(struct ky_trace *trace, uint32_t process, int64_t tid, int64_t ts);
 
@@ -255,10 +252,7 @@ static inline struct ky_track_state *ky_track_state(struct ky_trace *trace, uint
 }
 /* Add a track beside this one, for slices that overlap its own. */
 uint32_t ky_overflow_track(struct ky_trace *trace, uint32_t track);
-/*
- * Return one of many tracks beside this one that is free from ts on, and take it until the slice
- * ends.
- */
+/* Return one of many tracks beside this one that is free from ts on, and take it until the slice ends. */
 uint32_t ky_overflow_crowd(struct ky_trace *trace, uint32_t track, int64_t ts, int64_t dur);
 void ky_overflow_free(struct ky_build *build);
 /* Bind the flows that waited for the next slice of the track to this one. */

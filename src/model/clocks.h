@@ -47,9 +47,7 @@ static inline uint64_t ky_clock_of_sequence(uint32_t sequence, uint32_t clock)
 /* Add a snapshot. 0 or -ENOMEM. */
 int ky_clocks_add(struct ky_clocks *clocks, const struct ky_clock_reading *readings,
 		  uint32_t count);
-/*
- * Convert a time; false when no chain of snapshots joins the clocks. Equal clocks always convert.
- */
+/* Convert a time; false when no chain of snapshots joins the clocks. Equal clocks always convert. */
 bool ky_clocks_convert(struct ky_clocks *clocks, uint64_t from, uint64_t to, int64_t ns,
 		       int64_t *converted);
 /* Do the same for many times: those from *first to *last all convert by adding *offset. */

@@ -114,10 +114,7 @@ static int64_t moved_time(struct ky_trace *trace, int64_t ts)
 	return build->last_ts;
 }
 
-/*
- * An event that is earlier than the last one, though built in order, moves to the time of the last
- * one.
- */
+/* An event that is earlier than the last one, though built in order, moves to the time of the last one. */
 static inline int64_t in_order_time(struct ky_trace *trace, int64_t ts)
 {
 	struct ky_build *build = trace->build;
@@ -342,10 +339,7 @@ void ky_problems(struct ky_trace *trace, const char *name, enum ky_severity seve
  *                      window's last events
  */
 
-/*
- * A file may have any number of windows and threads: the limit of rows visited at the ends of
- * windows.
- */
+/* A file may have any number of windows and threads: the limit of rows visited at the ends of windows. */
 #define GAP_ROWS_MAX (UINT64_C(1) << 28)
 
 const struct ky_window *ky_window_of(const struct ky_window *windows, uint32_t count, int64_t ts)

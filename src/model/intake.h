@@ -18,16 +18,10 @@
 
 #include "model/trace.h"
 
-/*
- * Promise that events come in the order of time, so that they are built at once. Before the first
- * event.
- */
+/* Promise that events come in the order of time, so that they are built at once. Before the first event. */
 void ky_trace_in_order(struct ky_trace *trace);
 
-/*
- * Called now and then while finishing, with the records done and all records; a result other than 0
- * ends it.
- */
+/* Called now and then while finishing, with the records done and all records; a result other than 0 ends it. */
 typedef int (*ky_progress_fn)(void *context, uint64_t done, uint64_t all);
 /* Build everything. 0, -ENOMEM, or the result of progress. */
 int ky_trace_finish(struct ky_trace *trace, ky_progress_fn progress, void *context);
@@ -38,9 +32,8 @@ struct ky_window {
 	int64_t to_ns;
 };
 /*
- * Declare the stretches of time that a flight recorder kept, ordered and not touching. Kernel
- * events outside of them are dropped, and nothing that runs, waits or is open in one is carried to
- * the next. Before the first event.
+ * Declare the stretches of time that a flight recorder kept, ordered and not touching. Kernel events outside of them
+ * are dropped, and nothing that runs, waits or is open in one is carried to the next. Before the first event.
  */
 void ky_trace_windows(struct ky_trace *trace, const struct ky_window *windows, uint32_t count);
 /* Return the first window that does not end before ts, or NULL. */
@@ -105,9 +98,7 @@ bool ky_trace_is_kernel_twice(const struct ky_trace *trace);
  */
 void ky_thread_expect(struct ky_trace *trace, uint32_t thread, int64_t first_ts);
 
-/*
- * Make new processes and threads, and look-ups, those of a machine (0 is the first) from here on.
- */
+/* Make new processes and threads, and look-ups, those of a machine (0 is the first) from here on. */
 void ky_trace_machine(struct ky_trace *trace, uint32_t machine);
 
 /* ---- tracks ---- */
@@ -156,8 +147,7 @@ uint32_t ky_args_set(struct ky_trace *trace, uint32_t count, const uint32_t *key
 void ky_put_begin(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
 		  uint32_t name, uint32_t args);
 /*
- * End the innermost open slice that fits: name and category must match where they are not 0. args
- * join the slice's own.
+ * End the innermost open slice that fits: name and category must match where they are not 0. args join the slice's own.
  */
 void ky_put_end(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
 		uint32_t name, uint32_t args);
@@ -200,16 +190,10 @@ enum ky_flow_step {
  */
 void ky_put_flow(struct ky_trace *trace, int64_t ts, uint32_t track, enum ky_flow_step step,
 		 enum ky_flow_bind bind, uint64_t id);
-/*
- * Put a flow event of the event that ky_put_complete_longest() just put (KY_BIND_LAST); it stays
- * with it.
- */
+/* Put a flow event of the event that ky_put_complete_longest() just put (KY_BIND_LAST); it stays with it. */
 void ky_put_flow_longest(struct ky_trace *trace, int64_t ts, int64_t dur, uint32_t track,
 			 enum ky_flow_step step, uint64_t id);
-/*
- * Return a number for the parts, the same for equal parts, and keep them for flows.id, name and
- * category.
- */
+/* Return a number for the parts, the same for equal parts, and keep them for flows.id, name and category. */
 uint64_t ky_flow_key(struct ky_trace *trace, uint64_t id, uint32_t category, uint32_t name,
 		     uint64_t scope);
 

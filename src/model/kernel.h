@@ -92,10 +92,7 @@ void ky_put_tid_instant(struct ky_trace *trace, int64_t ts, int32_t tid, uint32_
 void ky_put_cpu_counter(struct ky_trace *trace, int64_t ts, uint32_t cpu, uint32_t name,
 			double value);
 
-/*
- * Put a counter of the thread, or (kind) of its process at that time; of the thread while the
- * process is unknown.
- */
+/* Put a counter of the thread, or (kind) of its process at that time; of the thread while the process is unknown. */
 void ky_put_tid_counter(struct ky_trace *trace, int64_t ts, int32_t tid, enum ky_track_kind kind,
 			uint32_t name, double value, uint32_t args);
 /* Put a counter of a running sum: add is added to it, and whole units are shown. */
@@ -162,17 +159,13 @@ void ky_put_binder_command(struct ky_trace *trace, int64_t ts, int32_t tid, uint
 void ky_put_raw(struct ky_trace *trace, int64_t ts, uint32_t cpu, int32_t tid, uint32_t name,
 		uint32_t args);
 
-/*
- * Do the same with the comm (0: none) and tgid (0: unknown) beside it in text, as one record
- * instead of three.
- */
+/* Do the same with the comm (0: none) and tgid (0: unknown) beside it in text, as one record instead of three. */
 void ky_put_raw_line(struct ky_trace *trace, int64_t ts, uint32_t cpu, int32_t tid, int32_t tgid,
 		     uint32_t comm, uint32_t name, uint32_t args);
 
 /*
- * Put the state of a thread, from formats without switches: "Running" with a CPU is a row of sched
- * as well. For traces without other kernel events; unlike all else these must come in the order of
- * time.
+ * Put the state of a thread, from formats without switches: "Running" with a CPU is a row of sched as well. For traces
+ * without other kernel events; unlike all else these must come in the order of time.
  */
 struct ky_state_span {
 	int64_t ts;
@@ -186,10 +179,7 @@ struct ky_state_span {
 };
 void ky_put_state_span(struct ky_trace *trace, const struct ky_state_span *span);
 
-/*
- * Return the letters of a prev_state; release is the kernel's, major << 8 | minor, 0: unknown
- * (taken as 4.4).
- */
+/* Return the letters of a prev_state; release is the kernel's, major << 8 | minor, 0: unknown (taken as 4.4). */
 uint32_t ky_task_state(struct ky_trace *trace, uint64_t mask, uint32_t release);
 
 /* Put a sample of the thread that has the tid at that time. */

@@ -73,10 +73,7 @@ struct ky_thread_rows {
 /* End everything that is open at the end of a window (intake.c). */
 void ky_window_end(struct ky_trace *trace, int64_t ts);
 
-/*
- * Two threads of one process that is still unknown, or (child) a process whose parent is that
- * thread's.
- */
+/* Two threads of one process that is still unknown, or (child) a process whose parent is that thread's. */
 struct ky_kin {
 	uint32_t thread;
 	uint32_t other;
@@ -95,9 +92,7 @@ struct ky_lane {
 	uint32_t track;
 	uint32_t open; /* begun and not ended */
 	uint32_t next; /* free one below, one too high */
-	/*
-	 * For spans that do not nest: begins since the last end. For devices: 1 when it is timed.
-	 */
+	/* For spans that do not nest: begins since the last end. For devices: 1 when it is timed. */
 	uint32_t begins;
 	int64_t last_begin_ts;
 };

@@ -30,10 +30,7 @@ static const char *skip_brackets(const char *at)
 	return at + (*at == ']');
 }
 
-/*
- * Return the place behind "{2,5}", and in *times its largest number plus one; NULL if it is no
- * bound.
- */
+/* Return the place behind "{2,5}", and in *times its largest number plus one; NULL if it is no bound. */
 static const char *skip_interval(const char *at, size_t *count)
 {
 	unsigned long largest = 0;

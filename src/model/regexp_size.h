@@ -12,10 +12,7 @@
 
 #define KY_REGEXP_ENDLESS ((size_t)-1)
 
-/*
- * Return about how many parts an expression has when expanded; KY_REGEXP_ENDLESS if it must not be
- * compiled.
- */
+/* Return about how many parts an expression has when expanded; KY_REGEXP_ENDLESS if it must not be compiled. */
 size_t ky_regexp_size(const char *pattern);
 
 #endif

@@ -67,8 +67,7 @@ static struct ky_stage_chunk *chunk_new(const struct ky_stage_chunk *before)
 	struct ky_stage_chunk *chunk;
 	if (bytes >= CHUNK_MAPPED) {
 		/*
-		 * A run that filled one of the largest chunks will fill most of the next: avoid a
-		 * fault for each page.
+		 * A run that filled one of the largest chunks will fill most of the next: avoid a fault for each page.
 		 */
 		const int populate = before->bytes == CHUNK_MAX ? MAP_POPULATE : 0;
 		chunk = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -118,10 +117,7 @@ static bool fits(const struct ky_stage_run *run, int64_t ts, uint64_t rank)
 	return run->tail_ts < ts || (run->tail_ts == ts && run->tail_rank <= rank);
 }
 
-/*
- * Return the first run (the one with the latest tail) that the record may follow; else a new one,
- * or the rest.
- */
+/* Return the first run (the one with the latest tail) that the record may follow; else a new one, or the rest. */
 static struct ky_stage_run *run_for(struct ky_stage *stage, int64_t ts, uint64_t rank)
 {
 	uint32_t low = KY_ARRAY_SEARCH(0, stage->runs_count, at, !fits(&stage->runs[at], ts, rank));
@@ -214,9 +210,7 @@ static void take(struct cursor *cursor, const char *at)
 	cursor->rank = rank_of((enum ky_record_kind)(head.kind_track >> 27), cursor->words);
 }
 
-/*
- * Move the cursor to the run's next record and free the chunks that were read. False at the end.
- */
+/* Move the cursor to the run's next record and free the chunks that were read. False at the end. */
 static bool advance(struct cursor *cursor)
 {
 	struct ky_stage_run *run = cursor->run;
@@ -321,10 +315,7 @@ static int merge_open(struct merge *merge, struct ky_stage *stage)
 	return 0;
 }
 
-/*
- * The earliest record of all runs but the first: up to it the first run's records need no
- * comparison.
- */
+/* The earliest record of all runs but the first: up to it the first run's records need no comparison. */
 static const struct cursor *runner_up(const struct merge *merge)
 {
 	if (merge->count < 2)

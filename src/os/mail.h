@@ -29,8 +29,7 @@ struct ky_mail {
 _Static_assert(sizeof(struct ky_mail) == 48, "a message between processes");
 
 /*
- * Send the descriptor to an address, the variable's value. Ignore one that is malformed or leads nowhere.
- * Signal-safe.
+ * Send the descriptor to an address, the variable's value. Ignore one that is malformed or leads nowhere. Signal-safe.
  */
 void ky_mail_post(const char *address, int fd);
 

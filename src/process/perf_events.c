@@ -24,9 +24,7 @@ static int perf_open(const struct perf_event_attr *attr, pid_t tid, int cpu)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/*
- * Raise the limit of descriptors when that many are needed. Not before: programs that kymo starts inherit it.
- */
+/* Raise the limit of descriptors when that many are needed. Not before: programs that kymo starts inherit it. */
 static bool raise_files_limit(uint64_t needed)
 {
 	struct rlimit limit;

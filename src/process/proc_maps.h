@@ -53,9 +53,7 @@ void ky_proc_maps_close(struct ky_proc_maps *maps);
  * path, when that still is the same inode. A descriptor or -errno.
  */
 int ky_proc_maps_open_file(pid_t pid, const struct ky_proc_mapping *mapping);
-/*
- * Report whether a mapping of this path is of a file, and not of memory where programs put code that they make.
- */
+/* Report whether a mapping of this path is of a file, and not of memory where programs put code that they make. */
 bool ky_proc_maps_is_file(const char *path);
 /* Parse a line, whose newline is cut off; false when it has another form. */
 bool ky_proc_maps_parse(char *line, struct ky_proc_mapping *mapping);

@@ -22,10 +22,7 @@ size_t ky_program_file_id(Elf *elf, const uint8_t **id);
 void ky_program_file_id_text(const uint8_t *id, size_t bytes,
 			     char text[2 * KY_PROGRAM_FILE_ID_MAX + 1]);
 
-/*
- * Open a file, whose descriptor stays the caller's and is needed until close. 0, -ENOMEM, or -ENOEXEC: no ELF
- * file.
- */
+/* Open a file, whose descriptor stays the caller's and is needed until close. 0, -ENOMEM, or -ENOEXEC: no ELF file. */
 int ky_program_file_open(struct ky_program_file **file, int fd);
 void ky_program_file_close(struct ky_program_file **file);
 

@@ -118,9 +118,7 @@ struct ky_interval {
 	int64_t begin, end;
 };
 
-/*
- * Return a slice's time within the filter's; a slice without an end lasts to the end of the trace.
- */
+/* Return a slice's time within the filter's; a slice without an end lasts to the end of the trace. */
 static inline struct ky_interval ky_filter_interval(const struct ky_filter *filter, uint32_t slice)
 {
 	const struct ky_slices *const slices = &filter->trace->slices;

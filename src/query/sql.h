@@ -31,10 +31,9 @@ void ky_sql_close(struct ky_sql **sql);
 struct sqlite3 *ky_sql_db(struct ky_sql *sql);
 
 /*
- * Prepare the statement at *at and move *at to the next one. *stmt is NULL when there is nothing to
- * run: a comment, or an INCLUDE PERFETTO MODULE, which is ignored. Run it with sqlite3_step();
- * errors are those of sqlite3_db_handle(*stmt). 0, -ENOMEM, or -EINVAL with a message of one line
- * that includes the place in the text.
+ * Prepare the statement at *at and move *at to the next one. *stmt is NULL when there is nothing to run: a comment, or
+ * an INCLUDE PERFETTO MODULE, which is ignored. Run it with sqlite3_step(); errors are those of
+ * sqlite3_db_handle(*stmt). 0, -ENOMEM, or -EINVAL with a message of one line that includes the place in the text.
  */
 int ky_sql_prepare(struct ky_sql *sql, const char *text, const char **at,
 		   struct sqlite3_stmt **stmt, char message[KY_MESSAGE_BYTES]);
@@ -44,10 +43,7 @@ void ky_sql_interrupt(struct ky_sql *sql);
 /* Called every few thousand steps of any statement; a result other than 0 stops it. */
 void ky_sql_progress(struct ky_sql *sql, int (*progress)(void *context), void *context);
 
-/*
- * Return the names for completion: tables and views of the schema, and functions. NULL after the
- * last.
- */
+/* Return the names for completion: tables and views of the schema, and functions. NULL after the last. */
 const char *ky_sql_table_name(unsigned at);
 const char *ky_sql_function_name(unsigned at);
 

@@ -239,10 +239,7 @@ struct masks {
 	unsigned long long keys, texts, not_null;
 };
 
-/*
- * Report whether a column is a key, which is an ordinary value, or goes into one aggregate and
- * nowhere else.
- */
+/* Report whether a column is a key, which is an ordinary value, or goes into one aggregate and nowhere else. */
 static bool column_fits(const struct op *op, const struct op *then, const struct masks *masks)
 {
 	const uint64_t bit = op->p2 >= 0 && op->p2 < 64 ? UINT64_C(1) << op->p2 : 0;

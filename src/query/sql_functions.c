@@ -126,9 +126,7 @@ static void free_pattern(void *regexp)
 	ky_sql_regexp_free(regexp);
 }
 
-/*
- * Return the compiled pattern, once for a statement if it is constant. *keep: SQLite owns it now.
- */
+/* Return the compiled pattern, once for a statement if it is constant. *keep: SQLite owns it now. */
 static struct ky_sql_regexp *pattern_of(sqlite3_context *context, int at, sqlite3_value *value)
 {
 	struct ky_sql_regexp *regexp = sqlite3_get_auxdata(context, at);

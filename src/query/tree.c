@@ -48,10 +48,7 @@ static void rank_siblings(struct ky_tree *tree, uint32_t first)
 		tree->nodes[node].rank = rank++;
 }
 
-/*
- * Link siblings: each in ascending order becomes its parent's first, so the largest one is first in
- * the end.
- */
+/* Link siblings: each in ascending order becomes its parent's first, so the largest one is first in the end. */
 static int link_all(struct ky_tree *tree)
 {
 	struct order *const order = malloc(((size_t)tree->count + 1) * sizeof(*order));

@@ -100,9 +100,7 @@ static inline bool ky_api_stopping(const struct ky_api *api)
 	return __atomic_load_n(&api->stopping, __ATOMIC_RELAXED) != 0;
 }
 
-/*
- * Read parameters. Those that return a bool return false after ky_api_fail().
- */
+/* Read parameters. Those that return a bool return false after ky_api_fail(). */
 
 /* Check that g is the view's generation. */
 bool ky_api_parameter_generation(const struct ky_api *api, const struct ky_api_request *request,

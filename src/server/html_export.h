@@ -28,9 +28,7 @@ int ky_html_export(int fd, const struct ky_html_export *what, char message[256])
 #define KY_HTML_EVENTS_MAX UINT64_C(5000000)
 #define KY_HTML_BYTES_MAX (UINT64_C(200) << 20)
 
-/*
- * Some rows of a table, in order: a few listed ones, then [first, end). In the file they are numbered from 0.
- */
+/* Some rows of a table, in order: a few listed ones, then [first, end). In the file they are numbered from 0. */
 struct ky_html_rows {
 	uint32_t *listed;
 	uint32_t listed_count;

@@ -185,9 +185,7 @@ struct ky_view_plan {
 
 /* Add a node with only its parent and kind set, and return it; KY_NONE without memory. */
 uint32_t ky_view_plan_add(struct ky_view_plan *plan, uint32_t parent, enum ky_view_kind kind);
-/*
- * Set a name, and a key: the parent's, a slash, and a text. Long ones are cut. Return false without memory.
- */
+/* Set a name, and a key: the parent's, a slash, and a text. Long ones are cut. Return false without memory. */
 bool ky_view_plan_key(struct ky_view_plan *plan, uint32_t node, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 bool ky_view_plan_name(struct ky_view_plan *plan, uint32_t node, const char *format, ...)

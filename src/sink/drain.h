@@ -46,9 +46,7 @@ uint64_t ky_drain_now_ns(void);
 /* Start the thread with all signals blocked. Return 0 or a negative errno. */
 int ky_drain_start(struct ky_drain *drain, void *self,
 		   enum ky_drain_wish (*round)(void *self, bool flush, bool last));
-/*
- * Wait for a round with flush that began after this call. In the thread itself, return at once.
- */
+/* Wait for a round with flush that began after this call. In the thread itself, return at once. */
 void ky_drain_flush(struct ky_drain *drain);
 /*
  * Ask for the last round and wait until it is over. Any number of threads may do so at once; the drain stays. In the

@@ -197,9 +197,8 @@ static bool has_id_word(uint64_t type)
 }
 
 /*
- * Perfetto tells asynchronous spans apart by name and id, so the category goes into the bits that ids, small
- * numbers or addresses, leave free. Flows may cross processes: theirs is made of the texts, not of this
- * process's numbers.
+ * Perfetto tells asynchronous spans apart by name and id, so the category goes into the bits that ids, small numbers or
+ * addresses, leave free. Flows may cross processes: theirs is made of the texts, not of this process's numbers.
  */
 static uint64_t id_word(const struct ky_event *e)
 {

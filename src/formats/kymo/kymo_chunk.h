@@ -46,9 +46,7 @@ size_t ky_kymo_chunks_store(struct ky_kymo_chunks *chunks, uint8_t *to, const ui
 void ky_kymo_chunks_write(struct ky_kymo_chunks *chunks, enum ky_kymo_chunk_type type,
 			  size_t bytes);
 
-/*
- * Whole chunks. version: KY_KYMO_VERSION, or KY_KYMO_VERSION_SOURCES in a file of several sources.
- */
+/* Whole chunks. version: KY_KYMO_VERSION, or KY_KYMO_VERSION_SOURCES in a file of several sources. */
 void ky_kymo_chunks_file(struct ky_kymo_chunks *chunks, uint16_t version, uint64_t ticks_per_s);
 void ky_kymo_chunks_define(struct ky_kymo_chunks *chunks, const struct ky_out *records,
 			   uint32_t flags);

@@ -94,10 +94,9 @@ const struct ky_kymo_info *ky_kymo_info(struct ky_kymo *file);
 uint64_t ky_kymo_ns(struct ky_kymo *file, uint64_t ticks);
 
 /*
- * Hand out the events from from_ns to to_ns (CLOCK_BOOTTIME) in the order of their times: first
- * all threads to sink->thread, then each event. With sink->block set: the pieces of the chunks that
- * have events in that time, in the order of the file. totals may be NULL. 0; -ENOENT without
- * libzstd; -ENOMEM.
+ * Hand out the events from from_ns to to_ns (CLOCK_BOOTTIME) in the order of their times: first all threads to
+ * sink->thread, then each event. With sink->block set: the pieces of the chunks that have events in that time, in the
+ * order of the file. totals may be NULL. 0; -ENOENT without libzstd; -ENOMEM.
  */
 int ky_kymo_read(struct ky_kymo *file, uint64_t from_ns, uint64_t to_ns,
 		 const struct ky_stream_sink *sink, struct ky_kymo_totals *totals);

@@ -73,10 +73,9 @@ static void take_turn(struct ky_perf *perf, const struct ky_perf_raw *record)
 /* ---- the order of time ---- */
 
 /*
- * Records in the order of their times. perf writes the rings of all CPUs one after the other, round
- * after round; nothing older can follow a record that is older than the newest one of the round before
- * last. So at the end of a round those are released, and memory holds about two rounds. Files
- * without rounds are held whole.
+ * Records in the order of their times. perf writes the rings of all CPUs one after the other, round after round;
+ * nothing older can follow a record that is older than the newest one of the round before last. So at the end of a
+ * round those are released, and memory holds about two rounds. Files without rounds are held whole.
  */
 
 void ky_perf_order_free(struct ky_perf_queue *queue)

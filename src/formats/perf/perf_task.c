@@ -18,8 +18,7 @@
 /* ---- mappings ---- */
 
 /*
- * The mappings of each process and of the kernel. A process's space is its parent's at the
- * fork, and empty after exec.
+ * The mappings of each process and of the kernel. A process's space is its parent's at the fork, and empty after exec.
  */
 
 #define KERNEL_PID UINT32_MAX

@@ -24,88 +24,68 @@ struct filling {
 
 /* ---- the tables ---- */
 
-static void open_slices(struct ky_view *view)
+static uint32_t cpus_of(const struct ky_sched *sched)
 {
-	const struct ky_slices *const slices = &view->trace->slices;
-	view->tables[KY_VIEW_SLICES] = (struct ky_view_table){
-		.count = slices->rows.count,
-		.ts = slices->ts,
-		.dur = slices->dur,
-		.name = slices->name,
-		.key = slices->track,
-		.row = slices->depth,
-		.keys = view->trace->tracks.rows.count,
-	};
-}
-
-static void open_counters(struct ky_view *view)
-{
-	const struct ky_counters *const counters = &view->trace->counters;
-	view->tables[KY_VIEW_COUNTER] = (struct ky_view_table){
-		.count = counters->rows.count,
-		.ts = counters->ts,
-		.value = counters->value,
-		.key = counters->track,
-		.keys = view->trace->tracks.rows.count,
-	};
-}
-
-/* Idle tasks are not shown. */
-static void open_sched(struct ky_view *view)
-{
-	const struct ky_sched *const sched = &view->trace->sched;
 	uint32_t cpus = 0;
 	for (uint32_t i = 0; i < sched->rows.count; i++)
 		if (sched->cpu[i] < KY_VIEW_CPUS_MAX && sched->cpu[i] >= cpus)
 			cpus = sched->cpu[i] + 1;
+	return cpus;
+}
+
+static void open_tables(struct ky_view *view)
+{
+	const struct ky_trace *const trace = view->trace;
+	view->tables[KY_VIEW_SLICES] = (struct ky_view_table){
+		.count = trace->slices.rows.count,
+		.ts = trace->slices.ts,
+		.dur = trace->slices.dur,
+		.name = trace->slices.name,
+		.key = trace->slices.track,
+		.row = trace->slices.depth,
+		.keys = trace->tracks.rows.count,
+	};
+	view->tables[KY_VIEW_COUNTER] = (struct ky_view_table){
+		.count = trace->counters.rows.count,
+		.ts = trace->counters.ts,
+		.value = trace->counters.value,
+		.key = trace->counters.track,
+		.keys = trace->tracks.rows.count,
+	};
+	/* Idle tasks are not shown. */
 	view->tables[KY_VIEW_SCHED] = (struct ky_view_table){
-		.count = sched->rows.count,
-		.ts = sched->ts,
-		.dur = sched->dur,
-		.name = sched->thread,
-		.name_via = view->trace->threads.name,
-		.key = sched->cpu,
-		.unless_of = sched->thread,
-		.unless = view->trace->threads.is_idle,
-		.keys = cpus,
+		.count = trace->sched.rows.count,
+		.ts = trace->sched.ts,
+		.dur = trace->sched.dur,
+		.name = trace->sched.thread,
+		.name_via = trace->threads.name,
+		.key = trace->sched.cpu,
+		.unless_of = trace->sched.thread,
+		.unless = trace->threads.is_idle,
+		.keys = cpus_of(&trace->sched),
 	};
-}
-
-static void open_states(struct ky_view *view)
-{
-	const struct ky_thread_states *const states = &view->trace->thread_states;
 	view->tables[KY_VIEW_STATE] = (struct ky_view_table){
-		.count = states->rows.count,
-		.ts = states->ts,
-		.dur = states->dur,
-		.name = states->state,
-		.key = states->thread,
-		.keys = view->trace->threads.rows.count,
+		.count = trace->thread_states.rows.count,
+		.ts = trace->thread_states.ts,
+		.dur = trace->thread_states.dur,
+		.name = trace->thread_states.state,
+		.key = trace->thread_states.thread,
+		.keys = trace->threads.rows.count,
 	};
-}
-
-static void open_sample_spans(struct ky_view *view)
-{
-	const struct ky_sample_spans *const spans = &view->sample_spans;
 	view->tables[KY_VIEW_SAMPLES] = (struct ky_view_table){
-		.count = spans->count,
-		.ts = spans->ts,
-		.dur = spans->dur,
-		.name = spans->frame,
-		.name_via = view->trace->frames.name,
-		.key = spans->thread,
-		.row = spans->depth,
-		.keys = view->trace->threads.rows.count,
+		.count = view->sample_spans.count,
+		.ts = view->sample_spans.ts,
+		.dur = view->sample_spans.dur,
+		.name = view->sample_spans.frame,
+		.name_via = trace->frames.name,
+		.key = view->sample_spans.thread,
+		.row = view->sample_spans.depth,
+		.keys = trace->threads.rows.count,
 	};
-}
-
-static void open_losses(struct ky_view *view)
-{
-	const struct ky_losses *const losses = &view->trace->losses;
 	view->tables[KY_VIEW_LOSS] = (struct ky_view_table){
-		.count = losses->rows.count,
-		.ts = losses->ts,
-		.name = losses->what,
+		.count = trace->losses.rows.count,
+		.ts = trace->losses.ts,
+		.name = trace->losses.what,
 		.keys = 1,
 	};
 }
@@ -115,12 +95,7 @@ int ky_view_pyramids_open(struct ky_view *view)
 	view->tables = calloc(KY_VIEW_KINDS, sizeof(*view->tables));
 	if (!view->tables)
 		return -ENOMEM;
-	open_slices(view);
-	open_counters(view);
-	open_sched(view);
-	open_states(view);
-	open_sample_spans(view);
-	open_losses(view);
+	open_tables(view);
 	for (uint32_t t = 0; t < KY_VIEW_KINDS; t++) {
 		struct ky_view_table *const table = &view->tables[t];
 		if (table->keys &&

@@ -7,7 +7,7 @@
  *   KYMO_CATEGORIES   globs: categories that are on from the start, even without a session
  *   KYMO_BUFFER       bytes of each thread's ring: 65536, 64k, 4M
  *   KYMO_LIMITS       total=BYTES,heap=BYTES,rings=N,categories=N
- *   KYMO_QUIET        say nothing of variables that cannot work
+ *   KYMO_QUIET        report nothing about variables that cannot work
  *   KYMO_DRUM_DIR     the drum is a file in this directory and outlives the process
  *   KYMO_DRUM_FD      the drum is this descriptor, made by the parent
  *   KYMO_DRUM_MAIL    NAME:SECRET, a socket that gets a descriptor of the drum, and of forked children's drums

@@ -169,7 +169,7 @@ struct ky_drum_header {
 	 * is what the next one needs when that copy is unloaded.
 	 */
 	uint32_t env_state;     /* enum ky_env_state */
-	uint32_t said;          /* notice.h: a bit for each variable that was complained of */
+	uint32_t reported;      /* notice.h: a bit for each variable that was complained of */
 	uint64_t left_identity; /* of its file */
 	uint64_t pad0;
 	uint32_t left_rotation; /* files of ${rotation} */

@@ -16,8 +16,8 @@
 /* A value is shown up to here: the rest of the line must fit. */
 #define VALUE_BYTES 512u
 
-static uint64_t stderr_identity; /* 0: keep silent */
-static _Atomic uint32_t said;    /* a bit for each variable; the drum has those of all copies */
+static uint64_t stderr_identity;  /* 0: keep silent */
+static _Atomic uint32_t reported; /* a bit for each variable; the drum has those of all copies */
 
 void ky_notice_prepare(void)
 {
@@ -48,8 +48,8 @@ void ky_notice(enum ky_notice_variable variable, const char *value, const char *
 	};
 	const uint32_t bit = 1u << variable;
 	const struct ky_drum *drum = ky_drum_peek();
-	if (stderr_identity == 0 || atomic_fetch_or(&said, bit) & bit ||
-	    (drum && __atomic_fetch_or(&drum->header->said, bit, __ATOMIC_RELAXED) & bit))
+	if (stderr_identity == 0 || atomic_fetch_or(&reported, bit) & bit ||
+	    (drum && __atomic_fetch_or(&drum->header->reported, bit, __ATOMIC_RELAXED) & bit))
 		return;
 	struct notice_line line = {.used = 0};
 	add(&line, "kymo: ", LINE_BYTES);
@@ -62,7 +62,7 @@ void ky_notice(enum ky_notice_variable variable, const char *value, const char *
 		add(&line, ": ", 2);
 	add(&line, remedy ? remedy : "", LINE_BYTES);
 	line.text[line.used++] = '\n';
-	ky_os_say(line.text, line.used, stderr_identity);
+	ky_os_report(line.text, line.used, stderr_identity);
 }
 
 const char *ky_notice_drum_cause(int error)

@@ -90,7 +90,7 @@ void *ky_os_mapping(int fd, uint64_t bytes);
  */
 bool ky_os_maybe_in_handler(void);
 /* Write text to standard error while it is the file of that identity, unless that would block. Raise no signal. */
-void ky_os_say(const char *text, size_t bytes, uint64_t identity);
+void ky_os_report(const char *text, size_t bytes, uint64_t identity);
 
 /* Clocks in nanoseconds. Signal-safe. */
 uint64_t ky_os_boottime(void);

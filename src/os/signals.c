@@ -43,7 +43,7 @@ static void write_quietly(int fd, const char *text, size_t bytes)
  * write use one copy of the descriptor, which cannot change between the two. It is made and closed by system
  * calls, for the thread sanitizer takes dup() beside the program's close() for a race.
  */
-void ky_os_say(const char *text, size_t bytes, uint64_t identity)
+void ky_os_report(const char *text, size_t bytes, uint64_t identity)
 {
 	const int copy = (int)syscall(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 	const int fd =

@@ -243,9 +243,14 @@ int ky_cli_end(int code)
 	return code == KY_EXIT_DONE ? KY_EXIT_FAILED : code;
 }
 
-static int load_progress(void *context, const char *stage, uint64_t done, uint64_t all)
+int ky_cli_on_progress(void *context, const char *stage, uint64_t done, uint64_t all)
 {
 	(void)context;
+	return ky_cli_progress(stage, done, all);
+}
+
+int ky_cli_on_stage(void *stage, uint64_t done, uint64_t all)
+{
 	return ky_cli_progress(stage, done, all);
 }
 
@@ -295,7 +300,7 @@ struct ky_trace *ky_cli_load_with(const char *path, const struct ky_cli_load *ho
 	const struct ky_load_options options = {.size = sizeof(options),
 						.format = how->format,
 						.progress = how->progress ? how->progress
-									  : load_progress,
+									  : ky_cli_on_progress,
 						.context = how->context};
 	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_trace *trace = NULL;

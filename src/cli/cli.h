@@ -46,6 +46,9 @@ struct ky_cli_load {
 struct ky_trace *ky_cli_load_with(const char *path, const struct ky_cli_load *how);
 /* Show a progress line for other work: stage, done of all. Return -EINTR after Ctrl-C, else 0. */
 int ky_cli_progress(const char *stage, uint64_t done, uint64_t all);
+/* Do the same as callbacks of work that names its stages, and of work that does not: then the context is the name. */
+int ky_cli_on_progress(void *context, const char *stage, uint64_t done, uint64_t all);
+int ky_cli_on_stage(void *stage, uint64_t done, uint64_t all);
 /*
  * Clear the progress line before anything else is printed and end the work: Ctrl-C has its usual effect again. A Ctrl-C
  * that no ky_cli_progress() has returned takes effect now.

@@ -36,16 +36,12 @@ static bool read_options(int argc, char **argv, struct options *o)
 	return o->input != NULL;
 }
 
-static int on_progress(void *context, const char *stage, uint64_t done, uint64_t all)
-{
-	(void)context;
-	return ky_cli_progress(stage, done, all);
-}
-
 static struct ky_trace *load(const char *path, const char *format)
 {
-	const struct ky_load_options options = {
-		.size = sizeof(options), .format = format, .repair = true, .progress = on_progress};
+	const struct ky_load_options options = {.size = sizeof(options),
+						.format = format,
+						.repair = true,
+						.progress = ky_cli_on_progress};
 	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_trace *trace = NULL;
 	const int error = ky_load(&trace, path, &options, message);
@@ -94,16 +90,10 @@ static struct ky_kymo_bundle *open_bundle(const struct options *o, const char *o
 	return bundle;
 }
 
-static int on_copied(void *context, uint64_t done, uint64_t all)
-{
-	(void)context;
-	return ky_cli_progress("copying", done, all);
-}
-
 static int copy_bundle(void *context, const struct ky_exporter *exporter, struct ky_out *out)
 {
 	(void)exporter;
-	return ky_kymo_bundle_copy(context, out, on_copied, NULL);
+	return ky_kymo_bundle_copy(context, out, ky_cli_on_stage, "copying");
 }
 
 static int write_repaired(const struct options *o, const struct ky_trace *trace, const char *output,

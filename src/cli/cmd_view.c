@@ -16,12 +16,6 @@
 
 /* ---- --export: one HTML file ---- */
 
-static int progress(void *context, const char *stage, uint64_t done, uint64_t all)
-{
-	(void)context;
-	return ky_cli_progress(stage, done, all);
-}
-
 static struct ky_view *open_view(const struct ky_view_command *command)
 {
 	struct ky_view *view = NULL;
@@ -33,7 +27,7 @@ static struct ky_view *open_view(const struct ky_view_command *command)
 	const struct ky_view_options options = {.name = name ? name : "trace",
 						.generation = 1,
 						.base_ns = KY_TIME_NONE,
-						.progress = progress};
+						.progress = ky_cli_on_progress};
 	const int error = ky_view_open(&view, trace, &options);
 	ky_cli_progress_end();
 	free(name);

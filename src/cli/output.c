@@ -10,17 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int progress(void *context, uint64_t done, uint64_t all)
-{
-	(void)context;
-	return ky_cli_progress("writing", done, all);
-}
-
 int ky_output_write(const struct ky_trace *trace, const struct ky_export_selection *selection,
 		    const char *path, const char *format, bool quiet, struct ky_export_left *left)
 {
 	char message[KY_MESSAGE_BYTES], text[512];
-	const int error = ky_export(trace, selection, path, format, left, progress, NULL, message);
+	const int error = ky_export(trace, selection, path, format, left, ky_cli_on_stage,
+				    "writing", message);
 	ky_cli_progress_end();
 	if (error) {
 		if (error != -EINTR)

@@ -61,12 +61,6 @@ static bool is_as_it_is(const struct ky_view_command *command)
 
 /* ---- the file ---- */
 
-static int write_progress(void *context, uint64_t done, uint64_t all)
-{
-	(void)context;
-	return ky_cli_progress("converting", done, all);
-}
-
 static bool convert(const struct ky_view_command *command, const char *path)
 {
 	struct ky_export_left left = {0};
@@ -75,8 +69,8 @@ static bool convert(const struct ky_view_command *command, const char *path)
 		ky_view_load(command, &(struct ky_cli_load){.quiet = command->quiet});
 	if (!trace)
 		return false;
-	const int error =
-		ky_export(trace, NULL, path, "pftrace", &left, write_progress, NULL, message);
+	const int error = ky_export(trace, NULL, path, "pftrace", &left, ky_cli_on_stage,
+				    "converting", message);
 	ky_cli_progress_end();
 	ky_trace_close(&trace);
 	if (error && !ky_cli_interrupted())

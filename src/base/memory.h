@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory.h: how often memory could not be had. Arrays and maps count it here, and so does whoever gets none from malloc and
- * goes on without. One who calls many others, as the loader of traces does, compares the numbers before and after: what was
+ * memory.h: how often an allocation failed. Arrays and maps count it here, and so does code that gets no memory from malloc
+ * and goes on without. A caller of many others, as the loader of traces, compares the numbers before and after: what was
  * made in between is not whole.
  */
 #ifndef KY_BASE_MEMORY_H

@@ -110,7 +110,6 @@ void ky_index_close(struct ky_trace *trace)
 
 struct ky_index_rows ky_index_get(struct ky_trace *trace, enum ky_index_of of, uint32_t key)
 {
-	const struct ky_index_rows none = {NULL, 0};
 	struct table *table = &trace->index->tables[of];
 	const uint32_t *begins = __atomic_load_n(&table->begins, __ATOMIC_ACQUIRE);
 	if (!begins) {
@@ -119,12 +118,13 @@ struct ky_index_rows ky_index_get(struct ky_trace *trace, enum ky_index_of of, u
 		const bool made = table->begins || make(table, &source);
 		pthread_mutex_unlock(&trace->index->lock);
 		if (!made)
-			return none;
+			return (struct ky_index_rows){.failed = true};
 		begins = table->begins;
 	}
 	if (key >= table->keys)
-		return none;
-	return (struct ky_index_rows){table->rows + begins[key], begins[key + 1] - begins[key]};
+		return (struct ky_index_rows){0};
+	return (struct ky_index_rows){.rows = table->rows + begins[key],
+				      .count = begins[key + 1] - begins[key]};
 }
 
 uint32_t ky_index_time(const int64_t *ts, uint32_t count, int64_t from)

@@ -28,13 +28,14 @@ enum ky_index_of {
 struct ky_index_rows {
 	const uint32_t *rows;
 	uint32_t count;
+	bool failed; /* there was no memory for the index */
 };
 
 /* Called by ky_trace_open() and ky_trace_close(). */
 int ky_index_open(struct ky_trace *trace);
 void ky_index_close(struct ky_trace *trace);
 
-/* Return the rows of a key, from any thread; no rows without memory and for KY_NONE. */
+/* Return the rows of a key, from any thread; no rows for KY_NONE. */
 struct ky_index_rows ky_index_get(struct ky_trace *trace, enum ky_index_of of, uint32_t key);
 
 /* Return the first row of an ordered column that is not before a time. */

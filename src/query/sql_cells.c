@@ -322,7 +322,7 @@ static bool add_children(struct ky_trace *trace, uint32_t slice, struct ky_sql_r
 	for (uint32_t i = 0; i < children.count; i++)
 		if (!add_row(rows, children.rows[i]))
 			return false;
-	return true;
+	return !children.failed;
 }
 
 bool ky_sql_descendants(struct ky_trace *trace, int64_t slice, struct ky_sql_rows *rows)
@@ -396,7 +396,7 @@ static bool visit_flows(struct flow_walk *walk, uint32_t slice, bool out)
 		    !visit(walk, out ? flows->in[flow] : flows->out[flow], out ? VIA_OUT : VIA_IN))
 			return false;
 	}
-	return true;
+	return !found.failed;
 }
 
 static bool visit_all(struct flow_walk *walk)

@@ -179,22 +179,23 @@ static void find_set(struct ky_sql_cursor *cursor, const struct ky_trace *trace,
 	}
 }
 
-static void find_key(struct ky_sql_cursor *cursor, int8_t index, int64_t key)
+static int find_key(struct ky_sql_cursor *cursor, int8_t index, int64_t key)
 {
 	const struct ky_sql_vtab *vtab = (const struct ky_sql_vtab *)cursor->base.pVtab;
 	struct ky_trace *trace = vtab->context->trace;
 
 	if (index == KY_SQL_INDEX_ARGS) {
 		find_set(cursor, trace, key);
-		return;
+		return SQLITE_OK;
 	}
 	cursor->at = cursor->end = 0;
 	if (key < 0 || key >= KY_NONE)
-		return;
+		return SQLITE_OK;
 	const struct ky_index_rows found =
 		ky_index_get(trace, (enum ky_index_of)index, (uint32_t)key);
 	cursor->rows = found.rows;
 	cursor->end = found.rows ? found.count : 0;
+	return found.failed ? SQLITE_NOMEM : SQLITE_OK;
 }
 
 static int call(struct ky_sql_cursor *cursor, sqlite3_value *value)
@@ -233,7 +234,7 @@ static int find(struct ky_sql_cursor *cursor, const struct ky_sql_term *term, sq
 		 key.low >= CPUS_INDEXED)
 		cursor->filters[cursor->filters_count++] = key;
 	else
-		find_key(cursor, vtab->table->columns[term->column].index, key.low);
+		return find_key(cursor, vtab->table->columns[term->column].index, key.low);
 	return SQLITE_OK;
 }
 

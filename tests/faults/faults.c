@@ -13,7 +13,7 @@
  *	STATUS CALLS FAILED OFFSET...   as wait(2) gives it; how many such calls there were, and how many failed; where the
  *	                                first that failed was called from, in the program, for addr2line
  *
- * Without FAULTS_IN in the environment it does nothing. What libc calls inside of itself for stdio is not seen.
+ * Without FAULTS_IN in the environment it does nothing. What libc calls for stdio is not seen.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -66,7 +66,7 @@
 	X(void *, mremap, (void *old, size_t had, size_t bytes, int flags, ...),                   \
 	  (old, had, bytes, flags, fixed))
 
-/* The heap, under the names that glibc has for whoever replaces it. */
+/* The heap, under the names that glibc keeps for replacements. */
 #define HEAP(X)                                                                                    \
 	X(void *, malloc, (size_t bytes))                                                          \
 	X(void *, calloc, (size_t count, size_t bytes))                                            \

@@ -14,6 +14,7 @@
  * spread over the parts of the drum where something is. It must end, and stay within the drum;
  * after it, what was outside the drum is as it was.
  */
+#include "budget.h"
 #include "capture/drums.h"
 #include "core/drum.h"
 #include "os/os.h"
@@ -27,6 +28,9 @@
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+/* With the first input the drum itself is made. */
+uint64_t fuzz_budget_bytes = 32u << 20;
 
 #define BUNDLE_INPUTS 100u
 

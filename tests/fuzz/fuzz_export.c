@@ -3,9 +3,13 @@
  * fuzz_export.c: any bytes as JSON, a .kymo file or a Perfetto trace, written in every format. What could be read can be
  * written, and what was written can be read.
  */
+#include "budget.h"
 #include "formats/export.h"
 #include "formats/out.h"
 #include "fuzz_kymo.h"
+
+/* The exporter of .kymo has a table of all trace points that a file may have. */
+uint64_t fuzz_budget_bytes = 32u << 20;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -14,6 +14,7 @@
  * the parts of the drum where something is. The reader must end, stay within the drum, and use memory
  * in proportion to it; every text must end where it says.
  */
+#include "budget.h"
 #include "core/drum.h"
 #include "core/heap.h"
 #include "core/stream.h"
@@ -30,6 +31,9 @@
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+/* Address space, not memory: as much as a drum's head says. */
+uint64_t fuzz_budget_bytes = UINT64_C(16) << 30;
 
 #define IMAGE_BYTES_MAX (1u << 20)
 

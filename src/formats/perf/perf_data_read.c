@@ -12,11 +12,13 @@
 #include "formats/perf/perf_session.h"
 
 #include "base/array.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #define BLOCK_BYTES (1u << 20)
 #define RECORD_MAX 65536u
@@ -98,7 +100,10 @@ static bool unpack_some(struct ky_perf *perf, struct ky_perf_unpack *unpack, ZST
 	ZSTD_outBuffer out = {unpack->bytes, sizeof(unpack->bytes), unpack->used};
 	const size_t before_in = in->pos;
 	const size_t before_out = out.pos;
-	if (ZSTD_isError(ZSTD_decompressStream(unpack->stream, &out, in)))
+	const size_t code = ZSTD_decompressStream(unpack->stream, &out, in);
+	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
+		ky_memory_missing();
+	if (ZSTD_isError(code))
 		return false;
 	unpack->used = out.pos;
 	unpack->taken += in->pos - before_in;

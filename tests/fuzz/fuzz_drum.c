@@ -33,7 +33,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 /* Address space, not memory: as much as a drum's head says. */
-uint64_t fuzz_budget_bytes = UINT64_C(16) << 30;
+uint64_t fuzz_budget_bytes = UINT64_C(1) << 60;
 
 #define IMAGE_BYTES_MAX (1u << 20)
 

@@ -3,6 +3,7 @@
 #include "base/strings.h"
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "core/utf8_scan.h"
 
 #include <errno.h>
@@ -77,8 +78,10 @@ static char *repaired(const char *text, size_t bytes, size_t *repaired_bytes)
 	if (bytes > INT32_MAX / 3)
 		return NULL;
 	char *copy = malloc(bytes * 3 + 1);
-	if (!copy)
+	if (!copy) {
+		ky_memory_missing();
 		return NULL;
+	}
 	const uint8_t *s = (const uint8_t *)text;
 	const uint8_t *end = s + bytes;
 	size_t used = 0;

@@ -313,7 +313,7 @@ static int run_reader(struct loading *loading, const struct ky_reader *reader,
 		error = load->trace->error;
 	if (!error)
 		error = ky_trace_finish(load->trace, on_finish, loading);
-	if (ky_memory_failures() != failures)
+	else if (ky_memory_failures() != failures)
 		error = -ENOMEM;
 	if (error) {
 		ky_trace_close(&load->trace);

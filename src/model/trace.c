@@ -3,6 +3,7 @@
 #include "model/trace.h"
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "model/build.h"
 #include "model/index.h"
 #include "model/tables.h"
@@ -164,6 +165,8 @@ static int open_parts(struct ky_trace *trace)
 int ky_trace_open(struct ky_trace **out)
 {
 	struct ky_trace *trace = calloc(1, sizeof(*trace));
+	if (trace)
+		trace->failures = ky_memory_failures();
 	if (trace && open_parts(trace) != 0)
 		ky_trace_close(&trace);
 	*out = trace;
@@ -240,5 +243,7 @@ int ky_trace_finish(struct ky_trace *trace, ky_progress_fn progress, void *conte
 	for (uint32_t i = 0; i < trace->losses.rows.count; i++)
 		trace->lost += trace->losses.events[i];
 	trace->finished = true;
+	if (!error && ky_memory_failures() != trace->failures)
+		error = -ENOMEM; /* what it lacks, nobody knows */
 	return error ? error : trace->error;
 }

@@ -379,6 +379,7 @@ struct ky_trace {
 	const char *format; /* of the input: "json", "pftrace", ...; static */
 	bool finished;
 	int error;              /* -ENOMEM once memory ran out: the trace is incomplete */
+	unsigned failures;      /* of all allocations, before this trace: see base/memory.h */
 	struct ky_build *build; /* NULL once it is finished */
 	struct ky_index *index;
 };

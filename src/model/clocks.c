@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/map.h"
-#include "base/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>

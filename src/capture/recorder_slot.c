@@ -543,7 +543,7 @@ void ky_recorder_slot_grow(const struct ky_drum_map *map, const struct ky_drum_v
 	const uint64_t pages = total < space ? (total + 4095) & ~UINT64_C(4095) : space;
 	struct ky_drum_header *header = header_of(map);
 	raise_to(&header->budget_bytes, pages < space ? pages : space);
-	raise_to(&header->ring_bytes, ring_bytes < space ? ring_bytes : space);
+	raise_to(&header->ring_bytes, ky_ring_bytes_asked(ring_bytes, space));
 }
 
 /* Take a place among the readers: a free one, or that of a recorder that is gone. */

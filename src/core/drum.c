@@ -540,8 +540,7 @@ void ky_drum_grow(struct ky_drum *d, uint64_t ring_bytes, uint64_t total_bytes)
 		total_bytes = ring_bytes;
 	raise_to(&d->header->budget_bytes,
 		 total_bytes < space ? ky_drum_make_page_up(total_bytes) : space);
-	/* One thread leaves half to the others. */
-	raise_to(&d->header->ring_bytes, ring_bytes < space / 2 ? ring_bytes : space / 2);
+	raise_to(&d->header->ring_bytes, ky_ring_bytes_asked(ring_bytes, space));
 	/* Pairs with the acquire in take_ring(), ring.c. */
 	__atomic_fetch_add(&d->header->room_changes, 1, __ATOMIC_RELEASE);
 	ky_os_dump(d->base + d->header->space_at, d->header->budget_bytes, true);

@@ -303,4 +303,11 @@ _Static_assert(sizeof(struct ky_drum_block) == KY_BLOCK_BYTES, "layout");
 _Static_assert(sizeof(struct ky_heap_record) == KY_HEAP_UNIT, "layout");
 _Static_assert(sizeof(struct ky_heap_site) == 64, "layout");
 
+/* Return the size of rings that a reader may ask for: one thread leaves half to the others. A size is a power of two. */
+static inline uint64_t ky_ring_bytes_asked(uint64_t ring_bytes, uint64_t space_bytes)
+{
+	const uint64_t most = UINT64_C(1) << (63 - __builtin_clzll(space_bytes / 2 | 1));
+	return ring_bytes < most ? ring_bytes : most;
+}
+
 #endif

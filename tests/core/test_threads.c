@@ -77,7 +77,7 @@ static void account(uint32_t threads)
 	CHECK(totals.damaged == 0);
 	CHECK(totals.events + totals.lost == (uint64_t)threads * EVENTS);
 	CHECK(totals.events > 0);
-	CHECK(header->space_used <= ky_limits.total_bytes);
+	CHECK(header->space_used <= ky_drum_get()->header->budget_bytes);
 }
 
 static void small_drum(uint32_t rings)

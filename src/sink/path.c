@@ -276,8 +276,8 @@ static bool is_system_name(const char *path)
 bool ky_path_is_plain(const char *path)
 {
 	struct stat status;
-	return !is_system_name(path) &&
-	       (fstatat(AT_FDCWD, path, &status, 0) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+	return !is_system_name(path) && (fstatat(AT_FDCWD, path, &status, 0) != 0 ||
+					 S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
 static int replace_in_place(struct ky_path_replacement *replacement)

@@ -212,7 +212,7 @@ static int take_strings(struct columns_export *w)
 	return 0;
 }
 
-static int write_all(const struct ky_export_job *job, const struct ky_trace *trace)
+static int write_columns(const struct ky_export_job *job, const struct ky_trace *trace)
 {
 	struct columns_export w = {.job = job, .trace = trace};
 	int error = take_strings(&w);
@@ -238,7 +238,7 @@ static int write_trace(const struct ky_export_job *job)
 			    ? 0
 			    : ky_part_make(&part, job->trace, job->selection);
 	if (!error)
-		error = write_all(job, part ? part : job->trace);
+		error = write_columns(job, part ? part : job->trace);
 	ky_trace_close(&part);
 	return error;
 }

@@ -19,12 +19,16 @@
 static struct ky_view *open_view(const struct ky_view_command *command)
 {
 	struct ky_view *view = NULL;
-	struct ky_trace *const trace =
+	struct ky_trace *trace =
 		ky_view_load(command, &(struct ky_cli_load){.quiet = command->quiet});
 	char *const name = trace ? ky_view_name(command) : NULL;
-	if (!trace)
+	if (trace && !name)
+		ky_cli_error("not enough memory");
+	if (!name) {
+		ky_trace_close(&trace);
 		return NULL;
-	const struct ky_view_options options = {.name = name ? name : "trace",
+	}
+	const struct ky_view_options options = {.name = name,
 						.generation = 1,
 						.base_ns = KY_TIME_NONE,
 						.progress = ky_cli_on_progress};

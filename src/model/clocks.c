@@ -156,6 +156,8 @@ static const struct moment *moment_of(struct edge *edge, int64_t ns)
 
 static int64_t convert_by(struct edge *edge, int64_t ns)
 {
+	if (!edge->count) /* there was no memory for its first moment */
+		return ns;
 	const struct moment *moment = moment_of(edge, ns);
 	return (int64_t)((uint64_t)ns - (uint64_t)moment->from + (uint64_t)moment->to);
 }
@@ -245,6 +247,8 @@ bool ky_clocks_convert_range(struct ky_clocks *c, uint64_t from, uint64_t to, in
 	for (uint32_t i = 0; path->exists && i < path->count; i++) {
 		struct edge *edge = &c->edges[path->edges[i]];
 		const int64_t here = (int64_t)((uint64_t)ns + (uint64_t)*offset);
+		if (!edge->count)
+			continue;
 		const struct moment *moment = moment_of(edge, here);
 		const struct moment *next = moment + 1;
 		/* The first moment also serves earlier times. */

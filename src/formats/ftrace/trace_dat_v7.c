@@ -9,6 +9,7 @@
  *
  * Options are read twice: for what all events need (formats, clock), then for the buffers.
  */
+#include "base/memory.h"
 #include "formats/ftrace/trace_dat.h"
 
 #include <errno.h>
@@ -36,8 +37,11 @@ static uint8_t *unpack(struct ky_dat *dat, const uint8_t *packed, uint64_t packe
 {
 	uint8_t *out = NULL;
 	bool whole = false;
-	if (bytes <= UNPACKED_MAX && bytes / RATIO_MAX <= packed_bytes)
+	if (bytes <= UNPACKED_MAX && bytes / RATIO_MAX <= packed_bytes) {
 		out = malloc(bytes ? bytes : 1);
+		if (!out)
+			ky_memory_missing();
+	}
 	if (out && dat->compression == KY_DAT_ZSTD)
 		whole = ZSTD_decompress(out, bytes, packed, packed_bytes) == bytes;
 	uLongf used = (uLongf)bytes;

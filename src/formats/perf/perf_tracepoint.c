@@ -5,6 +5,7 @@
  * are, and nothing of a sample is handed to a library.
  */
 #include "base/array.h"
+#include "base/memory.h"
 #include "formats/perf/perf_session.h"
 
 #include "formats/ftrace/ftrace_format.h"
@@ -84,7 +85,8 @@ static void take_field(struct ky_perf *perf, const struct tep_format_field *from
 		.is_pointer = from->flags & TEP_FIELD_IS_POINTER,
 		.is_common = common,
 	};
-	(void)KY_ARRAY_ADD(to->fields, to->count, to->room, field);
+	if (field.name) /* else there was no memory for it */
+		(void)KY_ARRAY_ADD(to->fields, to->count, to->room, field);
 }
 
 static enum kind kind_of(const char *name)
@@ -218,8 +220,10 @@ static bool start(struct ky_perf *perf)
 	if (perf->tracepoints)
 		return true;
 	struct ky_perf_tracepoints *tracepoints = calloc(1, sizeof(*tracepoints));
-	if (!tracepoints)
+	if (!tracepoints) {
+		ky_memory_missing();
 		return false;
+	}
 	tep_set_loglevel(TEP_LOG_NONE);
 	tracepoints->tep = tep_alloc();
 	perf->tracepoints = tracepoints;

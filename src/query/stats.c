@@ -208,7 +208,7 @@ static int open_making(struct making *making, const struct ky_trace *trace, enum
 	if (error)
 		return error;
 	making->pairs = by == KY_BY_NAME_CATEGORY;
-	if (by_name)
+	if (making->pairs)
 		find_formats(making);
 	making->keys = by_name                ? trace->slices.name
 		       : by == KY_BY_CATEGORY ? trace->slices.category

@@ -19,7 +19,7 @@ enum ky_stats_by {
 	KY_BY_CATEGORY,
 	KY_BY_THREAD,
 	KY_BY_PROCESS,
-	KY_BY_NAME_CATEGORY /* a span and a function of one name are two rows */
+	KY_BY_NAME_CATEGORY /* a span and a function of one name are two rows; messages go by their format */
 };
 
 struct ky_stats_filter {

@@ -177,8 +177,9 @@ static void tracks_share_out_the_range(void **state)
 	assert_int_equal(sum(&reply, "rows", "total"), total);
 	assert_int_equal(sum(&reply, "rows", "self"), self);
 	reply_free(&reply);
+	/* The table counts what recurs within itself once; the graph has a node for each. */
 	ask(&asking, "api/flame", "from=5000000&to=6000000&of=slices", NULL, &reply);
-	assert_int_equal(sum(&reply, "nodes", "total"), total);
+	assert_true(sum(&reply, "nodes", "total") >= total);
 	assert_int_equal(sum(&reply, "nodes", "self"), self);
 	reply_text_is(&reply, "unit", "ns");
 	for (uint32_t i = 0; i < reply_length(&reply, "nodes"); i++) {

@@ -57,8 +57,9 @@ interface Group {
   name: number;
   count: number;
   instants: number;
-  total: number;
+  total: number; // what recurs within itself counts once
   self: number;
+  until: number; // the latest end
   durations: Float64Array;
   filled: number;
 }
@@ -77,7 +78,7 @@ class Groups {
   private get(name: number): Group {
     const known = this.of[name];
     if (known >= 0) return this.all[known];
-    const group = { name, count: 0, instants: 0, total: 0, self: 0, durations: new Float64Array(0), filled: 0 };
+    const group = { name, count: 0, instants: 0, total: 0, self: 0, until: 0, durations: new Float64Array(0), filled: 0 };
     this.of[name] = this.all.push(group) - 1;
     return group;
   }
@@ -91,10 +92,20 @@ class Groups {
     }
     const begin = this.range.beginOf(slice);
     const end = this.range.endOf(slice);
+    if (!this.recurs(group, slice, begin)) group.total += end - begin;
+    if (!group.count || end > group.until) group.until = end;
     group.count++;
-    group.total += end - begin;
     group.self += end - begin;
     if (parent[slice] < slice) this.takeFromParent(parent[slice], begin, end);
+  }
+
+  // Reports whether a slice is in one of the same name, as src/query/stats.c does.
+  private recurs(group: Group, slice: number, begin: number): boolean {
+    const { kind, name, parent } = this.tables.slices;
+    if (!group.count || begin >= group.until) return false;
+    for (let inner = slice, at = parent[slice]; at < inner; inner = at, at = parent[at])
+      if (name[at] === name[slice] && kind[at] !== INSTANT && this.range.has(at)) return true;
+    return false;
   }
 
   // Subtracts the part of a child that is within its parent.

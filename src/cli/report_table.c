@@ -2,11 +2,13 @@
 /* report_table.c: the tables of kymo report: what takes how long, of slices and of sampled functions. */
 #include "base/array.h"
 #include "base/json_out.h"
+#include "base/memory.h"
 #include "cli/cli.h"
 #include "cli/info.h"
 #include "cli/report.h"
 #include "query/sample_stats.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +127,8 @@ static uint8_t *shared_names(const struct ky_report *report, const struct ky_sta
 	uint8_t *const times = report->by == KY_BY_NAME
 				       ? calloc((size_t)report->trace->strings.count + 1, 1)
 				       : NULL;
+	if (report->by == KY_BY_NAME && !times)
+		ky_memory_missing();
 	for (uint32_t i = 0; times && i < stats->count; i++)
 		if (times[stats->rows[i].key] < 2)
 			times[stats->rows[i].key]++;
@@ -139,10 +143,11 @@ static void add_label(struct ky_cli_table *table, const struct ky_report *report
 	const char *const label = ky_cli_by_label(text, report->trace, report->by, row->key);
 	char *longer = NULL;
 	if (shared && shared[row->key] > 1 && row->category &&
-	    asprintf(&longer, "%s [%s]", label, ky_text_of(report->trace, row->category)) >= 0)
-		ky_cli_table_cell(table, longer);
-	else
-		ky_cli_table_cell(table, label);
+	    asprintf(&longer, "%s [%s]", label, ky_text_of(report->trace, row->category)) < 0) {
+		ky_memory_missing();
+		longer = NULL;
+	}
+	ky_cli_table_cell(table, longer ? longer : label);
 	free(longer);
 }
 
@@ -259,6 +264,7 @@ int ky_report_table(const struct ky_report *report)
 					&report->filter);
 	if (error)
 		return error;
+	const unsigned failures = ky_memory_failures();
 	const uint32_t rows =
 		report->limit && report->limit < stats.count ? report->limit : stats.count;
 	const struct measure *const measure = find_measure(report->sort);
@@ -273,7 +279,7 @@ int ky_report_table(const struct ky_report *report)
 		print_text(report, &stats, rows);
 	const bool none = !stats.count;
 	ky_stats_free(&stats);
-	return none;
+	return ky_memory_failures() != failures ? -ENOMEM : none;
 }
 
 /* ---- functions that took the time, from samples ---- */

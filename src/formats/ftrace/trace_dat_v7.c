@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #define SECTION_BYTES 16u
 #define COMPRESSED 1u
@@ -31,6 +32,22 @@ struct section {
 	struct ky_dat_bytes bytes;
 };
 
+static bool inflate_all(uint8_t *out, uLongf *bytes, const uint8_t *packed, uint64_t packed_bytes)
+{
+	const int result = uncompress(out, bytes, packed, (uLong)packed_bytes);
+	if (result == Z_MEM_ERROR)
+		ky_memory_missing();
+	return result == Z_OK;
+}
+
+static bool unzstd(uint8_t *out, uint64_t bytes, const uint8_t *packed, uint64_t packed_bytes)
+{
+	const size_t result = ZSTD_decompress(out, bytes, packed, packed_bytes);
+	if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
+		ky_memory_missing();
+	return result == bytes;
+}
+
 /* NULL when it is damaged. */
 static uint8_t *unpack(struct ky_dat *dat, const uint8_t *packed, uint64_t packed_bytes,
 		       uint64_t bytes, uint64_t at)
@@ -43,11 +60,10 @@ static uint8_t *unpack(struct ky_dat *dat, const uint8_t *packed, uint64_t packe
 			ky_memory_missing();
 	}
 	if (out && dat->compression == KY_DAT_ZSTD)
-		whole = ZSTD_decompress(out, bytes, packed, packed_bytes) == bytes;
+		whole = unzstd(out, bytes, packed, packed_bytes);
 	uLongf used = (uLongf)bytes;
 	if (out && dat->compression == KY_DAT_ZLIB)
-		whole = uncompress(out, &used, packed, (uLong)packed_bytes) == Z_OK &&
-			used == bytes;
+		whole = inflate_all(out, &used, packed, packed_bytes) && used == bytes;
 	if (whole)
 		return out;
 	free(out);

@@ -46,7 +46,7 @@
 #include <stdint.h>
 
 #define KY_AGENT_MAGIC 0x636e75666f6d796bu /* "kymofunc" */
-#define KY_AGENT_VERSION 6
+#define KY_AGENT_VERSION 7
 #define KY_AGENT_NAME "kymo-functions"
 
 #define KY_AGENT_PIECE_SHIFT 24

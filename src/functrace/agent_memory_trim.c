@@ -6,6 +6,8 @@
  *   trimmed        untouched pages of return slots, directory and table; all states but the first; the drum
  *   stays          what was touched: a stack that was copied may still have a hook, and its return slot
  *
+ * What is trimmed has no memory and no access, but its addresses stay ours: the drum's alone are given back.
+ *
  * Nothing is trimmed when a signal handler has interrupted a stub on any stack: it goes on where it was, and writes.
  *
  * Memory of ours is never locked, even when the program has asked for all of its memory to be.
@@ -59,6 +61,12 @@ static uint64_t call(struct trimming *trimming, long number, uint64_t at, uint64
 	return (uint64_t)ky_remote_call(&trimming->patch->remote, number, arguments);
 }
 
+static int64_t protect(struct ky_patch *patch, uint64_t from, uint64_t bytes, int protection)
+{
+	const uint64_t arguments[6] = {from, bytes, (uint64_t)protection};
+	return ky_remote_call(&patch->remote, SYS_mprotect, arguments);
+}
+
 static bool is_zero(const uint64_t *words)
 {
 	uint64_t any = 0;
@@ -93,12 +101,26 @@ struct kept {
 	uint64_t from; /* what is before was trimmed, or is kept */
 };
 
+/*
+ * Give the memory of a range back and keep its addresses: when they were free, the program would map memory of its own
+ * there, which the next kymo would take for ours.
+ */
+static void reserve(struct trimming *trimming, uint64_t from, uint64_t bytes)
+{
+	const uint64_t arguments[6] = {from, bytes, PROT_NONE,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+				       UINT64_MAX};
+	(void)ky_remote_call(&trimming->patch->remote, SYS_mmap, arguments);
+	if (trimming->patch->home.unlocks)
+		call(trimming, SYS_munlock, from, bytes);
+}
+
 static void keep(struct trimming *trimming, void *context, uint64_t page, const uint64_t *words)
 {
 	struct kept *kept = context;
 	(void)words;
 	if (page > kept->from)
-		call(trimming, SYS_munmap, kept->from, page - kept->from);
+		reserve(trimming, kept->from, page - kept->from);
 	kept->from = page + PAGE;
 }
 
@@ -107,31 +129,18 @@ static void trim(struct trimming *trimming, uint64_t from, uint64_t bytes)
 	struct kept kept = {from};
 	each_touched(trimming, from, bytes, keep, &kept);
 	if (kept.from < from + bytes)
-		call(trimming, SYS_munmap, kept.from, from + bytes - kept.from);
+		reserve(trimming, kept.from, from + bytes - kept.from);
 }
 
-/* Map again what was trimmed of a range. Return 0 or -errno: something else is there now. */
+/* Make a range accessible again. Return 0 or -errno: not all of it is mapped. */
 static int refill(struct ky_patch *patch, uint64_t from, uint64_t bytes)
 {
-	struct ky_proc_maps maps;
-	struct ky_proc_mapping mapping;
-	uint64_t at = from;
-	int error = ky_proc_maps_open(&maps, patch->remote.pid);
-	if (error)
-		return error;
-	while (!error && at < from + bytes) {
-		const bool more = ky_proc_maps_next(&maps, &mapping);
-		const uint64_t end =
-			more && mapping.start < from + bytes ? mapping.start : from + bytes;
-		if (end > at)
-			error = ky_agent_memory_map_at(patch, at, end - at) == at ? 0 : -ENOMEM;
-		if (more && mapping.end > at)
-			at = mapping.end;
-		else if (!more)
-			at = from + bytes;
-	}
-	ky_proc_maps_close(&maps);
-	return error;
+	const uint64_t whole[6] = {from, bytes, MADV_DONTDUMP};
+	/* What is locked would be filled when it becomes accessible. */
+	if (patch->home.unlocks)
+		(void)ky_remote_call(&patch->remote, SYS_munlock, whole);
+	(void)ky_remote_call(&patch->remote, SYS_madvise, whole);
+	return (int)protect(patch, from, bytes, PROT_READ | PROT_WRITE);
 }
 
 /* ---- return slots ---- */
@@ -246,8 +255,8 @@ void ky_agent_memory_trim(struct ky_patch *patch)
 	for (uint32_t i = 0; i < patch->remote.count; i++)
 		look_for_frames(&trimming, patch->remote.threads[i].registers.rsp & ~UINT64_C(7));
 	if (!trimming.interrupted && !leave_states(patch)) {
-		call(&trimming, SYS_munmap, home->states + home->state_bytes,
-		     (home->states_max - 1) * home->state_bytes);
+		reserve(&trimming, home->states + home->state_bytes,
+			(home->states_max - 1) * home->state_bytes);
 		if (home->drum)
 			call(&trimming, SYS_munmap, home->drum, home->drum_bytes);
 		home->drum = home->drum_bytes = 0;
@@ -337,12 +346,6 @@ void ky_agent_memory_unlock(struct ky_patch *patch)
 }
 
 /* ---- uprobes ---- */
-
-static int64_t protect(struct ky_patch *patch, uint64_t from, uint64_t bytes, int protection)
-{
-	const uint64_t arguments[6] = {from, bytes, (uint64_t)protection};
-	return ky_remote_call(&patch->remote, SYS_mprotect, arguments);
-}
 
 static bool is_guarded(const struct ky_patch *patch, uint64_t from)
 {

@@ -235,7 +235,8 @@ void ky_agent_memory_give_back(struct ky_patch *patch, bool busy);
 
 /*
  * While all threads are stopped, tracing is off and no thread is in a stub: take hooks off stacks that no thread is on, and
- * unmap what nobody can need any more. ky_agent_memory_refill() maps it again. Return 0 or -errno.
+ * give back what nobody can need any more, except its addresses. ky_agent_memory_refill() makes it accessible again.
+ * Return 0 or -errno.
  */
 void ky_agent_memory_trim(struct ky_patch *patch);
 int ky_agent_memory_refill(struct ky_patch *patch);

@@ -461,7 +461,7 @@ def memory_is_given_back(folder):
                 traced.check("calls", traced.calls(f"{folder}/a.kymo", "next") == 100, traced.calls(f"{folder}/a.kymo", "next"))
                 after = memory_of(process.pid)
                 for name, now, more in (("VmLck", within, 256), ("VmRSS", within, 32 << 10), ("VmLck", after, 256),
-                                        ("VmSize", after, 32 << 10)):
+                                        ("VmRSS", after, 32 << 10), ("VmSize", after, 512 << 10)):
                     traced.check(f"{name} of {words}", now[name] <= before[name] + more, (before, within, after))
             process.stdin.close()
             traced.check("its end", process.wait() == 0, process.returncode)
@@ -527,6 +527,65 @@ def uprobes_of_others(folder):
     return None
 
 
+GROWS = """#include <stdio.h>
+#include <sys/mman.h>
+enum { BYTES = 4 << 20, MAX = 256 };
+static char *all[MAX];
+static int count;
+__attribute__((noinline)) int next(int n)
+{
+	for (int i = 0; i < count; i++)
+		for (int at = 0; at < BYTES; at += 4096)
+			if (all[i][at] != (at ? 0 : i + 1 & 127))
+				return -1;
+	return n;
+}
+int main(void)
+{
+	int c;
+	puts("ready");
+	fflush(stdout);
+	while ((c = getchar()) != EOF) {
+		if (c == '+' && count < MAX) {
+			all[count] = mmap(0, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			all[count][0] = count + 1 & 127;
+			count++;
+		}
+		printf("%d\\n", next(c));
+		fflush(stdout);
+	}
+	return 0;
+}
+"""
+
+
+def memory_that_is_mapped_in_between(folder):
+    """What a program maps after tracing has ended is its own, wherever it is: the next attach leaves it alone."""
+    if not compiled(f"{folder}/grows", "gcc", "-O1", written(f"{folder}/grows.c", GROWS)):
+        return "no compiler here"
+    with subprocess.Popen([f"{folder}/grows"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+
+        def asked(letter):
+            process.stdin.write(letter)
+            process.stdin.flush()
+            return process.stdout.readline()
+
+        process.stdout.readline()
+        for _ in range(4):
+            with subprocess.Popen([traced.KYMO, "attach", "--functions", "--engine", "patch", "-p", str(process.pid),
+                                   "-o", f"{folder}/a.kymo"], stderr=subprocess.PIPE, text=True) as kymo:
+                kymo.stderr.readline()  # it traces now
+                traced.check("its memory while it is traced", asked(b"x") == b"120\n")
+                kymo.send_signal(signal.SIGINT)
+                kymo.stderr.read()
+            traced.check("attach", kymo.returncode == 0, kymo.returncode)
+            if process.poll() is None:
+                traced.check("its memory", all(asked(b"+") == b"43\n" for _ in range(40)))
+        process.stdin.close()
+        traced.check("its end", process.wait() == 0, process.returncode)
+    return None
+
+
 def fib(depth, n):
     return [(depth, "fib")] + ([] if n < 2 else fib(depth + 1, n - 1) + fib(depth + 1, n - 2))
 
@@ -587,7 +646,8 @@ def instrumented(folder):
     return None if ran else "no compiler here"
 
 
-SCENARIOS = (instrumented, recursion, memory_is_given_back, uprobes_of_others, stacks_that_are_copied, stacks_that_are_switched,
+SCENARIOS = (instrumented, recursion, memory_is_given_back, memory_that_is_mapped_in_between, uprobes_of_others,
+             stacks_that_are_copied, stacks_that_are_switched,
              libraries_in_turn, other_unwinders, unwinder_that_is_loaded_later, luajit, program_that_sets_gs,
              library_that_writes_gs)
 

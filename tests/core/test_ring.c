@@ -409,12 +409,17 @@ static void a_ring_of_an_odd_size_can_be_read(void **state)
 
 /* ---- a disk that is full ---- */
 
+/* qemu-user ignores madvise(MADV_POPULATE_WRITE), by which the recorder asks for the disk's space. */
+#ifndef EMULATED
+#define EMULATED 0
+#endif
+
 /* A disk with room for the buffer's tables and for a ring of a part of the size, in mounts of the child's own. */
 static char disk[] = "/tmp/kymo-test-ring-XXXXXX";
 
 static void full_disk(void)
 {
-	if ((unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
+	if (EMULATED || (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
 	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
 	    mount("kymo", disk, "tmpfs", 0, "size=256k") != 0)
 		_exit(77);

@@ -24,6 +24,8 @@
 
 #define COPIES 200
 #define ROUNDS 500
+/* glibc takes static TLS back in reverse order only: two copies that overlap may keep 8 bytes each time, of 1,600. */
+#define ROUNDS_OF_TWO 75
 #define EACH 10
 
 typedef void work_fn(unsigned from, unsigned count);
@@ -131,13 +133,13 @@ static void outlive_the_first(void)
 }
 
 struct job {
-	unsigned plugin, from;
+	unsigned plugin, from, rounds;
 };
 
 static void *come_and_go(void *context)
 {
 	const struct job *job = context;
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	for (unsigned i = 0; i < job->rounds; i++) {
 		void *plugin = load(job->plugin);
 		work(plugin, job->from + i * EACH, EACH);
 		MUST(dlclose(plugin) == 0);
@@ -145,9 +147,9 @@ static void *come_and_go(void *context)
 	return NULL;
 }
 
-static void two_threads(unsigned second)
+static void two_threads(unsigned second, unsigned rounds)
 {
-	struct job jobs[] = {{0, 0}, {second, ROUNDS * EACH}};
+	struct job jobs[] = {{0, 0, rounds}, {second, rounds * EACH, rounds}};
 	pthread_t threads[2];
 	make_copies(2);
 	for (unsigned i = 0; i < 2; i++)
@@ -159,12 +161,12 @@ static void two_threads(unsigned second)
 
 static void two_threads_one_plugin(void)
 {
-	two_threads(0);
+	two_threads(0, ROUNDS);
 }
 
 static void two_threads_two_plugins(void)
 {
-	two_threads(1);
+	two_threads(1, ROUNDS_OF_TWO);
 }
 
 static void complain_once(void)
@@ -241,7 +243,7 @@ static void copies_come_and_go_in_two_threads(void **state)
 	expect_all(2 * ROUNDS * EACH);
 	assert_int_equal(unlink("out.json"), 0);
 	run("two_threads_two_plugins", "KYMO_TRACE=out.json");
-	expect_all(2 * ROUNDS * EACH);
+	expect_all(2 * ROUNDS_OF_TWO * EACH);
 }
 
 /* A .kymo has one end: what comes later is in a file with a number. */

@@ -8,7 +8,7 @@ import { until } from './harness.mjs';
 // The browser logs failed requests to the console. Two kinds are expected: requests for a generation that is gone (409),
 // and any request to a server that has ended.
 function forgive(here) {
-	here.wrong = here.wrong.filter((text) => !/Failed to load resource: .*(409|ERR_CONNECTION|ERR_EMPTY)/.test(text));
+	here.wrong = here.wrong.filter((text) => !/Failed to load resource: .*(409|ERR_CONNECTION|ERR_SOCKET|ERR_EMPTY)/.test(text));
 }
 
 // Reports whether a process has created its buffer: an earlier view finds nothing to attach to.

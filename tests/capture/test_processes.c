@@ -439,6 +439,15 @@ static void fork_a_daemon(void *context)
 	await_go(&meeting);
 }
 
+/* Return the process that has a buffer; NULL: none yet. The child between may have been seen, too. */
+static const struct life *life_with_drum(void)
+{
+	for (uint32_t i = 0; i < lives.count; i++)
+		if (lives.life[i].drums == 1)
+			return &lives.life[i];
+	return NULL;
+}
+
 static void a_daemon_is_followed(void **state)
 {
 	(void)state;
@@ -447,11 +456,11 @@ static void a_daemon_is_followed(void **state)
 	assert_int_equal(ky_processes_add(lives.processes, pid, message), 0);
 	let_go(&meeting);
 	await_child(&meeting);
-	LIVES_UNTIL(&lives, lives.count == 2 && lives.life[1].drums == 1);
+	LIVES_UNTIL(&lives, life_with_drum() != NULL);
 	let_go(&meeting);
 	let_go(&meeting);
-	LIVES_UNTIL(&lives, lives_all_ended(&lives) == 2);
-	assert_int_equal(lives.life[1].events, EVENTS);
+	LIVES_UNTIL(&lives, lives_all_ended(&lives) == lives.count);
+	assert_int_equal(life_with_drum()->events, EVENTS);
 	assert_int_equal(facts().missed, 0);
 	reap(pid);
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # fuzz.sh [NAME]...: search for inputs that break the parsers, with libFuzzer and the address and undefined
 # behaviour sanitizers: every target of tests/fuzz, or those named, each for FUZZ_SECONDS (60). FUZZ_SANITIZERS=none builds
-# them faster, to see that they link and stand their seeds. More memory or time than an input of its size may take is a
-# finding, too: see tests/fuzz/budget.c.
+# them faster, and FUZZ_SECONDS=seeds tries no other inputs, to see that they link and stand their seeds. More memory
+# or time than an input of its size may take is a finding, too: see tests/fuzz/budget.c.
 #
 #   build-fuzz/NAME/corpus     new inputs; the next run continues from there
 #   build-fuzz/NAME/seeds      small real files of the format, from ../shared/fixtures if present
@@ -14,6 +14,8 @@ set -eu
 cd "$(dirname "$0")/.."
 out=build-fuzz
 seconds=${FUZZ_SECONDS:-60}
+limit=-max_total_time=$seconds
+[ "$seconds" != seeds ] || limit=-runs=0
 fixtures=../shared/fixtures
 seed_kbytes_max=64
 
@@ -83,10 +85,10 @@ failed=
 for name in $names; do
 	mkdir -p "$out/$name/corpus"
 	make_seeds "$name"
-	echo "fuzz: $name for $seconds s"
+	echo "fuzz: $name, $limit"
 	# Weighing the corpus by entropy would take most of the time.
 	# shellcheck disable=SC2046
-	if "$out/tests/fuzz_$name" -entropic=0 -max_total_time="$seconds" -max_len=65536 -timeout=10 -rss_limit_mb=2048 \
+	if "$out/tests/fuzz_$name" -entropic=0 $limit -max_len=65536 -timeout=10 -rss_limit_mb=2048 \
 		-malloc_limit_mb=1024 -print_final_stats=1 -verbosity=0 -artifact_prefix="$out/$name/" \
 		$(corpora_of "$name") >"$out/$name/log" 2>&1; then
 		grep -E 'number_of_executed_units|peak_rss_mb' "$out/$name/log" | sed 's/^stat::/  /'

@@ -349,7 +349,7 @@ static int distribute_all(struct making *making)
 	for (uint32_t i = 0; i < making->count; i++)
 		all += making->rows[i].count;
 	int64_t *const durations = malloc((all + 1) * sizeof(*durations));
-	uint64_t *const ends = malloc(((size_t)making->count + 1) * sizeof(*ends));
+	uint64_t *const ends = calloc((size_t)making->count + 1, sizeof(*ends));
 	int result = durations && ends ? 0 : -ENOMEM;
 	if (!result) {
 		gather(making, durations, ends);

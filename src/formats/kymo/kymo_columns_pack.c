@@ -232,12 +232,12 @@ const uint8_t *ky_kymo_pack_column(struct ky_kymo_packer *packer, const void *it
 	const uint32_t tried = column->rows < TRIED_ROWS ? column->rows : TRIED_ROWS;
 	struct ky_kymo_column best = *column;
 	best.stored_bytes = UINT32_MAX;
-	for (uint8_t how = 0; how < KY_KYMO_HOWS; how++)
+	for (uint32_t how = 0; how < KY_KYMO_HOWS; how++)
 		for (uint8_t planes = 0; planes < 2; planes++) {
 			struct ky_kymo_column one = *column;
-			one.how = how;
+			one.how = (uint8_t)how;
 			one.planes = planes;
-			if (!is_for(how, planes, column->item_bytes))
+			if (!is_for(one.how, planes, column->item_bytes))
 				continue;
 			(void)pack(packer, items, &one, tried);
 			if (one.stored_bytes < best.stored_bytes)

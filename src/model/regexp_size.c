@@ -59,7 +59,8 @@ static const char *repeat(struct group *group, const char *at)
 {
 	size_t count = 0;
 	const char *behind = at + 1;
-	if (*at == '+')
+	/* A repetition of repetitions takes time for each way through it. */
+	if (*at == '+' || ((*at == '*' || *at == '?') && group->last > 1))
 		count = 2;
 	else if (*at == '*' || *at == '?')
 		count = 1;

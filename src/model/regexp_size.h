@@ -2,8 +2,8 @@
 /*
  * regexp_size.h: how large a POSIX extended regular expression becomes in the C library, which
  * expands repetitions, nested ones multiplied ("a++" is a a* (a a*)*), recurses with the depth of
- * parentheses, and takes exponential time for back references. A foreign expression is checked
- * before it is compiled.
+ * parentheses, and takes exponential time for loops within loops and for back references. A foreign
+ * expression is checked before it is compiled.
  */
 #ifndef KY_MODEL_REGEXP_SIZE_H
 #define KY_MODEL_REGEXP_SIZE_H

@@ -51,7 +51,7 @@ bool ky_serve_site_same_name(const char *a, const char *b)
 static bool parse_port(const char *text, uint32_t *port)
 {
 	*port = 0;
-	if (!*text)
+	if (!*text || *text == '0') /* no browser writes a zero before a port */
 		return false;
 	for (; *text; text++) {
 		if (*text < '0' || *text > '9' || *port > UINT16_MAX)

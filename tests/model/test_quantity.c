@@ -72,6 +72,9 @@ static void repetitions_multiply(void **state)
 	assert_true(ky_regexp_size("\\(\\)") < 10);
 	assert_true(ky_regexp_size("(((a{200}){200}){200}){200}") == KY_REGEXP_ENDLESS);
 	assert_true(ky_regexp_size("(a)\\1") == KY_REGEXP_ENDLESS);
+	assert_true(ky_regexp_size("(abc)*[a-z]*") < 20);
+	assert_true(ky_regexp_size("(((((((((((((a)+)*)+)*)+)*)+)*)+)*)+)*)+") > 4000);
+	assert_true(ky_regexp_size("(((((((((((((a)?)+)?)+)?)+)?)+)?)+)?)+)?") > 4000);
 	char deep[5001];
 	memset(deep, '(', 5000);
 	deep[5000] = '\0';

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/json_out.h"
 #include "cli/cli.h"
+#include "cli/info.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -190,13 +191,13 @@ static void print_losses(const struct ky_capture_facts *facts)
 		     ky_quantity_count(c, facts->samples_lost));
 	if (facts->mailbox_overflow)
 		line("lost",
-		     "drums of children that lived shortly: more began than kymo could take in");
+		     "events of children that lived shortly: more began than kymo could take in");
 	if (facts->missed)
 		line("missed",
 		     "%s programs ended before their events could be read: 'kymo run' misses none",
 		     ky_quantity_count(a, facts->missed));
 	if (facts->damaged)
-		line("damaged", "%s places of a drum: the program wrote over its own trace",
+		line("damaged", "%s places: the program wrote over its own buffer",
 		     ky_quantity_count(a, facts->damaged));
 }
 
@@ -332,6 +333,28 @@ static void json_functions(struct ky_json_out *json, const struct ky_capture_fac
 	ky_json_out_end(json, '}');
 }
 
+/* What is missing in the recording, as kymo info --json has it of a file. */
+static void json_faults(struct ky_json_out *json, const struct ky_capture_facts *facts)
+{
+	const struct ky_info_count losses[] = {
+		{"events: the buffer was full", facts->events_lost, NULL},
+		{"events: the file could not be written to its end", facts->events_unwritten, NULL},
+		{"kernel events: the kernel's buffer was full", facts->kernel_lost, NULL},
+		{"samples: the kernel's buffer was full", facts->samples_lost, NULL},
+		{"samples of functions", facts->functions.samples_lost, NULL},
+		{0},
+	};
+	const struct ky_info_count problems[] = {
+		{"the program wrote over its own buffer", facts->damaged, "buffer_damaged"},
+		{"programs ended before their events could be read", facts->missed,
+		 "programs_missed"},
+		{"more children began than kymo could take in", facts->mailbox_overflow ? 1 : 0,
+		 "children_missed"},
+		{0},
+	};
+	ky_info_json_counts(json, losses, problems);
+}
+
 void ky_capture_summary_json(const struct ky_capture_command *command,
 			     const struct ky_capture_facts *facts,
 			     const struct ky_capture_progress *progress, const char *path,
@@ -364,6 +387,7 @@ void ky_capture_summary_json(const struct ky_capture_command *command,
 	ky_json_out_uint(&json, "programs_unseen_max", facts->unseen);
 	ky_json_out_uint(&json, "unmatched", facts->unmatched + command->targets_missing);
 	json_functions(&json, facts);
+	json_faults(&json, facts);
 	ky_json_out_begin(&json, "notes", '[');
 	for (uint32_t i = 0; i < progress->notes_count; i++)
 		ky_json_out_text(&json, NULL, progress->notes[i]);

@@ -3,6 +3,7 @@
 #include "base/json_out.h"
 #include "capture/processes.h"
 #include "cli/cli.h"
+#include "cli/info.h"
 #include "cli/list.h"
 #include "cli/live.h"
 
@@ -130,6 +131,15 @@ static void json_categories(struct ky_json_out *json, const struct ky_list_row *
 	ky_json_out_end(json, ']');
 }
 
+void ky_list_json_faults(struct ky_json_out *json, uint64_t lost, uint64_t damaged)
+{
+	const struct ky_info_count losses[] = {{"events: there was no room for them", lost, NULL},
+					       {0}};
+	const struct ky_info_count problems[] = {
+		{"the program wrote over its own buffer", damaged, "buffer_damaged"}, {0}};
+	ky_info_json_counts(json, losses, problems);
+}
+
 void ky_list_json_row(struct ky_json_out *json, const struct ky_list_row *row, bool categories)
 {
 	const struct ky_drums_facts *const facts = &row->facts;
@@ -142,7 +152,7 @@ void ky_list_json_row(struct ky_json_out *json, const struct ky_list_row *row, b
 	ky_json_out_uint(json, "events", facts->events);
 	ky_json_out_real(json, "events_per_second",
 			 row->per_second < 0 ? (double)NAN : row->per_second);
-	ky_json_out_uint(json, "lost", facts->lost);
+	ky_list_json_faults(json, facts->lost, facts->damaged);
 	ky_json_out_uint(json, "damaged", facts->damaged);
 	ky_json_out_uint(json, "recorders", facts->recorders);
 	ky_json_out_uint(json, "memory_bytes", row->memory_bytes);

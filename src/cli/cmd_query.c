@@ -28,9 +28,11 @@ static const char no_memory[] = "out of memory: --memory says how much queries m
 struct query {
 	struct ky_sql *sql;
 	enum ky_query_form form;
-	bool terminal;    /* rows go to a terminal */
-	bool interactive; /* a person types, and sees how long it took */
-	unsigned results; /* statements that could return rows */
+	bool terminal;       /* rows go to a terminal */
+	bool interactive;    /* a person types, and sees how long it took */
+	unsigned results;    /* statements that could return rows */
+	unsigned documented; /* results in the document so far */
+	bool document; /* the results are members of one object of JSON, with the input's faults */
 };
 
 /* ---- one statement ---- */
@@ -87,11 +89,13 @@ static int run_statement(struct query *query, sqlite3_stmt *stmt)
 			ky_cli_error("%s", no_memory);
 			return KY_EXIT_FAILED;
 		}
+		if (query->document && query->documented++)
+			putchar(',');
 	}
 	const int step = step_all(query, stmt, output);
 	ky_cli_progress_end();
 	if (output)
-		rows = ky_query_output_end(&output, step == SQLITE_DONE);
+		rows = ky_query_output_end(&output, step == SQLITE_DONE || query->document);
 	fflush(stdout);
 	if (step == SQLITE_DONE) {
 		print_time(query, began, has_rows, rows);
@@ -256,11 +260,13 @@ static int run_command(struct query *query, char *line, bool *end)
 		return print_tables(query);
 	if (strcmp(command, ".schema") == 0)
 		return print_schema(query, argument);
-	if (strcmp(command, ".mode") == 0 && argument)
+	if (strcmp(command, ".mode") == 0 && argument && !query->document)
 		return set_form(query, argument);
 	if (strcmp(command, ".help") == 0)
 		return fputs(prompt_help, stdout) < 0 ? KY_EXIT_FAILED : KY_EXIT_DONE;
-	if (strcmp(command, ".mode") == 0)
+	if (strcmp(command, ".mode") == 0 && query->document)
+		ky_cli_error("--faults makes one object of JSON: leave out .mode or --faults");
+	else if (strcmp(command, ".mode") == 0)
 		ky_cli_error(".mode needs a form: use table, csv, json or lines");
 	else
 		ky_cli_error("there is no command %s; .help lists them", command);
@@ -359,25 +365,38 @@ static int run_all(struct query *query, const struct wanted *wanted, int argc, c
 	return run_file(query, "-");
 }
 
-/* Print what is wrong with the input as an object of JSON. */
-static void print_faults(const struct ky_trace *trace, enum ky_query_form form)
+/*
+ * Print what is wrong with the input. With --lines it is a line; with --json it opens the one object in which the results are,
+ * which end_document() closes.
+ */
+static void begin_document(const struct query *query, const struct ky_trace *trace)
 {
-	struct ky_json_out json = {.file = stdout, .lines = form == KY_QUERY_JSON ? 2 : 0};
+	struct ky_json_out json = {.file = stdout, .lines = query->document ? 2 : 0};
 	ky_json_out_begin(&json, NULL, '{');
 	ky_info_json_faults(&json, trace);
-	ky_json_out_end(&json, '}');
+	if (query->document)
+		ky_json_out_raw(&json, "results", "[\n", 2);
+	else
+		ky_json_out_end(&json, '}');
+}
+
+static void end_document(void)
+{
+	fputs("]}\n", stdout);
 }
 
 static int query_trace(const char *path, const struct wanted *wanted, int argc, char **argv)
 {
-	struct query query = {.form = wanted->form, .terminal = isatty(STDOUT_FILENO) == 1};
+	struct query query = {.form = wanted->form,
+			      .terminal = isatty(STDOUT_FILENO) == 1,
+			      .document = wanted->faults && wanted->form == KY_QUERY_JSON};
 	struct ky_trace *trace = ky_cli_load(path, wanted->format, wanted->quiet || wanted->faults);
 
 	if (!trace)
 		return KY_EXIT_FAILED;
 	int code = KY_EXIT_FAILED;
 	if (wanted->faults)
-		print_faults(trace, wanted->form);
+		begin_document(&query, trace);
 	if (wanted->memory)
 		ky_sql_memory(wanted->memory);
 	if (ky_sql_open(&query.sql, trace)) {
@@ -386,6 +405,8 @@ static int query_trace(const char *path, const struct wanted *wanted, int argc, 
 		ky_sql_progress(query.sql, on_progress, &query);
 		code = run_all(&query, wanted, argc, argv, strcmp(path, "-") == 0);
 	}
+	if (query.document)
+		end_document();
 	ky_sql_close(&query.sql);
 	ky_trace_close(&trace);
 	return code;
@@ -451,8 +472,11 @@ static const struct ky_option options[] = {
 	{"lines", AT(SET, form), .least = KY_QUERY_LINES,
 	 .help = "print rows as JSON objects, one per line"},
 	{"faults", AT(FLAG, faults),
-	 .help = "with --json or --lines: print losses and problems of the input first, as an object",
-	 .more = "Its members are `lost`, `losses` and `problems`, as in `kymo info --json`."},
+	 .help = "with --json or --lines: print losses and problems of the input, too",
+	 .more = "With `--json` the output is then one object: `lost`, `losses` and `problems` as in `kymo info --json`, and "
+		 "`results`, an array of rows for each statement. With `--lines` an object with the first three is the first "
+		 "line. Without this option the rows are all of the output, as other programs expect them; losses and problems "
+		 "are then a line on standard error, and rows of the tables `loss` and `problem`."},
 	{"memory", AT(SIZE, memory), .argument = "SIZE",
 	 .help = "how much memory queries may take (default: three quarters of the machine's)",
 	 .more = "A query that needs more fails: out of memory. The trace itself is not counted."},

@@ -13,6 +13,7 @@
 #include "capture/processes.h"
 #include "capture/signals.h"
 #include "cli/cli.h"
+#include "cli/list.h"
 #include "sink/path.h"
 
 #include <errno.h>
@@ -209,8 +210,8 @@ static void report(const struct options *o, const struct found *found, const cha
 		ky_json_out_uint(&json, "bytes", bytes);
 		ky_json_out_uint(&json, "processes", found->drums);
 		ky_json_out_uint(&json, "events", found->events);
-		ky_json_out_uint(&json, "lost", found->lost);
 		ky_json_out_uint(&json, "damaged", found->damaged);
+		ky_list_json_faults(&json, found->lost, found->damaged);
 		ky_json_out_end(&json, '}');
 		return;
 	}

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/strings.h"
 #include "cli/cli.h"
+#include "cli/info.h"
 #include "cli/live.h"
 
 #include <errno.h>
@@ -321,11 +322,15 @@ static void print_text(const struct top_command *top, const struct top_row **row
 static void print_json(const struct top_command *top, const struct top_row **rows, uint32_t count,
 		       uint64_t spent_ns)
 {
+	const struct ky_info_count losses[] = {
+		{"events: they were overwritten before they were read", top->lost, NULL},
+		{0},
+	};
 	struct ky_json_out json = {.file = stdout};
 	ky_json_out_begin(&json, NULL, '{');
 	ky_json_out_uint(&json, "interval_ns", spent_ns);
 	ky_json_out_uint(&json, "events", top->events);
-	ky_json_out_uint(&json, "lost", top->lost);
+	ky_info_json_counts(&json, losses, &(struct ky_info_count){0});
 	ky_json_out_begin(&json, "rows", '[');
 	for (uint32_t i = 0;
 	     i < count && (top->limit == UINT32_MAX || !top->limit || i < top->limit); i++) {

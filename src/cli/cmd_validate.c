@@ -6,6 +6,7 @@
  */
 #include "base/json_out.h"
 #include "cli/cli.h"
+#include "cli/info.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -228,21 +229,20 @@ static void print_json(struct ky_json_out *json, const struct findings *f, const
 	ky_json_out_text(json, "path", path);
 	ky_json_out_text(json, "format", format);
 	ky_json_out_bool(json, "valid", valid);
-	ky_json_out_uint(json, "lost", trace ? trace->lost : 0);
+	if (trace)
+		ky_info_json_losses(json, trace);
 	ky_json_out_begin(json, "problems", '[');
 	for (uint32_t i = 0; i < f->count; i++) {
 		const struct finding *const x = &f->list[i];
 		ky_json_out_begin(json, NULL, '{');
-		ky_json_out_text(json, "severity", json_severities[x->severity]);
 		ky_json_out_text(json, "name", x->name ? x->name : "");
+		ky_json_out_text(json, "severity", json_severities[x->severity]);
 		ky_json_out_uint(json, "count", x->count);
 		if (x->at != KY_NO_PLACE)
-			ky_json_out_uint(json, "byte", x->at);
-		else
-			ky_json_out_null(json, "byte");
+			ky_json_out_uint(json, "first_at_byte", x->at);
 		if (x->ts != KY_TIME_NONE)
 			ky_json_out_int(json, "ts", x->ts);
-		ky_json_out_text(json, "text", x->text);
+		ky_json_out_text(json, "first", x->text);
 		ky_json_out_end(json, '}');
 	}
 	ky_json_out_end(json, ']');

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json_out.h"
 #include "cli/cli.h"
+#include "cli/info.h"
 #include "cli/view_verb.h"
 #include "server/html_export.h"
 #include "server/serve.h"
@@ -14,13 +15,46 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* ---- lines of JSON on standard output ---- */
+
+bool ky_view_print_address(const struct ky_view_command *command, const char *address)
+{
+	if (command->json) {
+		struct ky_json_out json = {.file = stdout};
+		ky_json_out_begin(&json, NULL, '{');
+		ky_json_out_text(&json, "address", address);
+		ky_json_out_end(&json, '}');
+	} else {
+		printf("%s\n", address);
+	}
+	return fflush(stdout) == 0;
+}
+
+static void print_faults(const struct ky_trace *trace, const char *key, const char *name,
+			 uint64_t bytes)
+{
+	struct ky_json_out json = {.file = stdout};
+	ky_json_out_begin(&json, NULL, '{');
+	ky_json_out_text(&json, key, name);
+	if (bytes)
+		ky_json_out_uint(&json, "bytes", bytes);
+	ky_info_json_faults(&json, trace);
+	ky_json_out_end(&json, '}');
+	fflush(stdout);
+}
+
+void ky_view_print_faults(const struct ky_trace *trace, const char *name)
+{
+	print_faults(trace, "shown", name, 0);
+}
+
 /* ---- --export: one HTML file ---- */
 
 static struct ky_view *open_view(const struct ky_view_command *command)
 {
 	struct ky_view *view = NULL;
-	struct ky_trace *trace =
-		ky_view_load(command, &(struct ky_cli_load){.quiet = command->quiet});
+	struct ky_trace *trace = ky_view_load(
+		command, &(struct ky_cli_load){.quiet = command->quiet || command->json});
 	char *const name = trace ? ky_view_name(command) : NULL;
 	if (trace && !name)
 		ky_cli_error("not enough memory");
@@ -83,7 +117,9 @@ static int write_view(const struct ky_view_command *command, const struct ky_vie
 		return KY_EXIT_FAILED;
 	if (error)
 		return cannot_write(command->export, -error, message);
-	if (!command->quiet)
+	if (command->json)
+		print_faults(view->trace, "output", command->export, size);
+	else if (!command->quiet)
 		fprintf(stderr, "kymo view: %s, %s; any browser opens it\n",
 			ky_cli_path(command->export), ky_quantity_bytes(text, size));
 	return KY_EXIT_DONE;
@@ -128,8 +164,8 @@ static int check(const struct ky_view_command *command)
 			"--export and --perfetto need a file: record one with 'kymo attach'");
 	if (command->export && command->perfetto)
 		return ky_cli_usage("--export and --perfetto exclude each other");
-	if (command->export && (command->bind || port || command->json))
-		return ky_cli_usage("--export serves nothing: leave out --bind, --port and --json");
+	if (command->export && (command->bind || port))
+		return ky_cli_usage("--export serves nothing: leave out --bind and --port");
 	if (range && !command->export)
 		return ky_cli_usage(
 			"--from and --to select what --export writes; the page shows everything");
@@ -166,19 +202,6 @@ static bool are_there(const struct ky_view_command *command)
 		}
 	}
 	return true;
-}
-
-bool ky_view_print_address(const struct ky_view_command *command, const char *address)
-{
-	if (command->json) {
-		struct ky_json_out json = {.file = stdout};
-		ky_json_out_begin(&json, NULL, '{');
-		ky_json_out_text(&json, "address", address);
-		ky_json_out_end(&json, '}');
-	} else {
-		printf("%s\n", address);
-	}
-	return fflush(stdout) == 0;
 }
 
 static int run(int argc, char **argv)
@@ -226,7 +249,10 @@ static const struct ky_option options[] = {
 		 "page may. Perfetto's own format, Chrome's JSON and FXT are served unchanged, other formats are "
 		 "converted."},
 	KY_CLI_INPUT_FORMAT(struct ky_view_command, format),
-	{"json", AT(FLAG, json), .help = "print the address as JSON: {\"address\":\"http://...\"}"},
+	{"json", AT(FLAG, json), .help = "print the address as JSON: {\"address\":\"http://...\"}",
+	 .more = "A second line has `shown`, the trace's name, and its `lost`, `losses` and `problems` as `kymo info "
+		 "--json` has them; it comes when the trace is loaded, and again when a trace that is followed has others. "
+		 "With `--export` there is one line: `output`, `bytes`, `lost`, `losses` and `problems`."},
 	{"quiet", AT(FLAG, quiet), .letter = 'q', .help = "print only the address and errors"},
 	{.help = "with --export"},
 	{0},

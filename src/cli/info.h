@@ -39,7 +39,19 @@ const char *ky_info_severity(uint8_t severity);
 
 void ky_info_json(const struct ky_info *info, const struct ky_trace *trace, const char *path,
 		  FILE *to);
-/* Add the members lost, the sum, losses, each with its cause, and problems of the input. */
+/* Add the members lost, the sum, and losses, each with its cause. */
+void ky_info_json_losses(struct ky_json_out *json, const struct ky_trace *trace);
+/* Add these and the member problems of the input. */
 void ky_info_json_faults(struct ky_json_out *json, const struct ky_trace *trace);
+
+/* A loss or a problem that a verb has counted itself, without a trace. */
+struct ky_info_count {
+	const char *text; /* of a loss: what is lost, and why */
+	uint64_t count;   /* 0: there is none */
+	const char *name; /* of a problem */
+};
+/* Add the same members from counts; a list ends where text is NULL. */
+void ky_info_json_counts(struct ky_json_out *json, const struct ky_info_count *losses,
+			 const struct ky_info_count *problems);
 
 #endif

@@ -99,13 +99,19 @@ static void metadata(struct ky_json_out *json, const struct ky_trace *trace)
 	ky_json_out_end(json, ']');
 }
 
+/* Return the severity as Perfetto's tables have it. */
+static const char *severity_name(uint8_t severity)
+{
+	return severity == KY_DATA_LOSS ? "data_loss" : ky_info_severity(severity);
+}
+
 static void problems(struct ky_json_out *json, const struct ky_trace *trace)
 {
 	ky_json_out_begin(json, "problems", '[');
 	for (uint32_t i = 0; i < trace->problems.rows.count; i++) {
 		ky_json_out_begin(json, NULL, '{');
 		ky_json_out_text(json, "name", ky_text_of(trace, trace->problems.name[i]));
-		ky_json_out_text(json, "severity", ky_info_severity(trace->problems.severity[i]));
+		ky_json_out_text(json, "severity", severity_name(trace->problems.severity[i]));
 		ky_json_out_uint(json, "count", trace->problems.number[i]);
 		if (trace->problems.first_at[i] != KY_NO_PLACE)
 			ky_json_out_uint(json, "first_at_byte", trace->problems.first_at[i]);
@@ -115,7 +121,7 @@ static void problems(struct ky_json_out *json, const struct ky_trace *trace)
 	ky_json_out_end(json, ']');
 }
 
-void ky_info_json_faults(struct ky_json_out *json, const struct ky_trace *trace)
+void ky_info_json_losses(struct ky_json_out *json, const struct ky_trace *trace)
 {
 	ky_json_out_uint(json, "lost", trace->lost);
 	ky_json_out_begin(json, "losses", '[');
@@ -134,7 +140,43 @@ void ky_info_json_faults(struct ky_json_out *json, const struct ky_trace *trace)
 		ky_json_out_end(json, '}');
 	}
 	ky_json_out_end(json, ']');
+}
+
+void ky_info_json_faults(struct ky_json_out *json, const struct ky_trace *trace)
+{
+	ky_info_json_losses(json, trace);
 	problems(json, trace);
+}
+
+void ky_info_json_counts(struct ky_json_out *json, const struct ky_info_count *losses,
+			 const struct ky_info_count *problems)
+{
+	uint64_t lost = 0;
+	for (const struct ky_info_count *at = losses; at->text; at++)
+		lost += at->count;
+	ky_json_out_uint(json, "lost", lost);
+	ky_json_out_begin(json, "losses", '[');
+	for (const struct ky_info_count *at = losses; at->text; at++) {
+		if (!at->count)
+			continue;
+		ky_json_out_begin(json, NULL, '{');
+		ky_json_out_text(json, "what", at->text);
+		ky_json_out_uint(json, "events", at->count);
+		ky_json_out_end(json, '}');
+	}
+	ky_json_out_end(json, ']');
+	ky_json_out_begin(json, "problems", '[');
+	for (const struct ky_info_count *at = problems; at->text; at++) {
+		if (!at->count)
+			continue;
+		ky_json_out_begin(json, NULL, '{');
+		ky_json_out_text(json, "name", at->name);
+		ky_json_out_text(json, "severity", severity_name(KY_DATA_LOSS));
+		ky_json_out_uint(json, "count", at->count);
+		ky_json_out_text(json, "first", at->text);
+		ky_json_out_end(json, '}');
+	}
+	ky_json_out_end(json, ']');
 }
 
 static void put_number(struct ky_json_out *json, const struct ky_trace *trace, uint32_t slice,

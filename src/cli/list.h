@@ -42,6 +42,8 @@ const char *ky_list_note(const struct ky_list *list);
 
 /* Write a row as an object of JSON, with its categories if wanted (cmd_list.c). */
 void ky_list_json_row(struct ky_json_out *json, const struct ky_list_row *row, bool categories);
+/* Add the members lost, losses and problems, as kymo info --json has them (cmd_list.c). */
+void ky_list_json_faults(struct ky_json_out *json, uint64_t lost, uint64_t damaged);
 /* Add the processes that an option -p names to a struct ky_pids. Return 0, or an enum ky_exit after a message (cmd_list.c). */
 int ky_list_take_process(void *pids, const char *value);
 

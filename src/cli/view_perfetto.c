@@ -61,18 +61,22 @@ static bool is_as_it_is(const struct ky_view_command *command)
 
 /* ---- the file ---- */
 
-static bool convert(const struct ky_view_command *command, const char *path)
+/* Convert the inputs. With --json the trace is left in *kept, for the line about its losses and problems. */
+static bool convert(const struct ky_view_command *command, const char *path, struct ky_trace **kept)
 {
 	struct ky_export_left left = {0};
 	char message[KY_MESSAGE_BYTES] = "", text[512];
-	struct ky_trace *trace =
-		ky_view_load(command, &(struct ky_cli_load){.quiet = command->quiet});
+	struct ky_trace *trace = ky_view_load(
+		command, &(struct ky_cli_load){.quiet = command->quiet || command->json});
 	if (!trace)
 		return false;
 	const int error = ky_export(trace, NULL, path, "pftrace", &left, ky_cli_on_stage,
 				    "converting", message);
 	ky_cli_progress_end();
-	ky_trace_close(&trace);
+	if (command->json)
+		*kept = trace;
+	else
+		ky_trace_close(&trace);
 	if (error && !ky_cli_interrupted())
 		ky_cli_error("%s", message);
 	ky_export_left_text(&left, text, sizeof(text));
@@ -82,7 +86,7 @@ static bool convert(const struct ky_view_command *command, const char *path)
 }
 
 /* Return the descriptor, or -1 after a message. A converted file has no name any more. */
-static int open_file(const struct ky_view_command *command, bool as_it_is)
+static int open_file(const struct ky_view_command *command, bool as_it_is, struct ky_trace **kept)
 {
 	struct ky_scratch scratch = {0};
 	char path[PATH_MAX];
@@ -92,7 +96,7 @@ static int open_file(const struct ky_view_command *command, bool as_it_is)
 		if (!ky_scratch_open(&scratch))
 			return -1;
 		ky_scratch_name(&scratch, "converted.pftrace", path);
-		if (!convert(command, path)) {
+		if (!convert(command, path, kept)) {
 			ky_scratch_close(&scratch);
 			return -1;
 		}
@@ -118,8 +122,19 @@ static char *name_file(const struct ky_view_command *command, bool as_it_is)
 
 /* ---- serving ---- */
 
+/* Print losses and problems behind the address; a file that is served unchanged is read for this alone. */
+static void print_faults(const struct ky_view_command *command, const char *name,
+			 struct ky_trace **kept)
+{
+	if (!*kept)
+		*kept = ky_view_load(command, &(struct ky_cli_load){.quiet = true});
+	if (*kept)
+		ky_view_print_faults(*kept, name);
+	ky_trace_close(kept);
+}
+
 static int serve(const struct ky_view_command *command, int fd, const char *name,
-		 struct ky_stop *stop)
+		 struct ky_trace **kept, struct ky_stop *stop)
 {
 	const struct ky_serve_file_options options = {
 		.fd = fd, .name = name, .origin = PERFETTO, .port = (uint16_t)command->port};
@@ -134,6 +149,8 @@ static int serve(const struct ky_view_command *command, int fd, const char *name
 	const bool printed = ky_view_print_address(command, link);
 	if (printed && !command->no_browser && ky_browser_may_open())
 		ky_browser_open(link, &scratch, &stop->before);
+	if (printed && command->json)
+		print_faults(command, name, kept);
 	if (printed && !command->quiet)
 		fprintf(stderr, "kymo view: %s is served to ui.perfetto.dev until Ctrl-C\n", name);
 	while (printed && !ky_stop_wait(stop, -1, -1))
@@ -147,14 +164,16 @@ int ky_view_perfetto(const struct ky_view_command *command)
 {
 	const bool as_it_is = is_as_it_is(command);
 	struct ky_stop stop;
-	const int fd = open_file(command, as_it_is);
+	struct ky_trace *kept = NULL;
+	const int fd = open_file(command, as_it_is, &kept);
 	char *const name = fd >= 0 ? name_file(command, as_it_is) : NULL;
 	int code = KY_EXIT_FAILED;
 	if (name && ky_stop_open(&stop) == 0) {
-		code = serve(command, fd, name, &stop);
+		code = serve(command, fd, name, &kept, &stop);
 		ky_stop_close(&stop);
 	}
 	free(name);
+	ky_trace_close(&kept);
 	if (fd >= 0)
 		close(fd);
 	return code;

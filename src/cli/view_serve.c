@@ -183,9 +183,10 @@ struct session {
 	char *name;
 	uint32_t generation;
 	int64_t base_ns;
-	bool shown_live;       /* what the last generation says */
-	bool reported_failure; /* that it cannot be loaded */
-	int64_t load_next_ns;  /* not before */
+	bool shown_live;                   /* what the last generation says */
+	bool reported_failure;             /* that it cannot be loaded */
+	uint64_t told_lost, told_problems; /* in the last line of JSON */
+	int64_t load_next_ns;              /* not before */
 };
 
 /* ---- a generation ---- */
@@ -221,6 +222,20 @@ static void excuse_its_end(struct ky_trace *trace)
 			trace->problems.severity[i] = KY_INFO;
 }
 
+/* Print losses and problems as JSON when they are others than last time. */
+static void print_faults(struct session *session, const struct ky_trace *trace)
+{
+	uint64_t problems = 0;
+	for (uint32_t i = 0; i < trace->problems.rows.count; i++)
+		problems += trace->problems.number[i];
+	if (!session->command.json || (session->generation && session->told_lost == trace->lost &&
+				       session->told_problems == problems))
+		return;
+	session->told_lost = trace->lost;
+	session->told_problems = problems;
+	ky_view_print_faults(trace, session->name);
+}
+
 static int show(struct session *session, struct ky_trace *trace)
 {
 	struct ky_view *view = NULL;
@@ -239,6 +254,7 @@ static int show(struct session *session, struct ky_trace *trace)
 	/* A trace without events has no beginning, either. */
 	if (view->trace->begin_ns || view->trace->end_ns)
 		session->base_ns = view->base_ns;
+	print_faults(session, view->trace);
 	error = ky_serve_show(session->serve, view);
 	if (!error)
 		session->generation++;
@@ -262,7 +278,7 @@ static bool load(struct session *session)
 	ky_follow_begin_load(&session->follow);
 	const bool live = session->follow.live, mute = live || session->reported_failure;
 	const struct ky_cli_load how = {.quiet = live || session->generation > 0 ||
-						 session->command.quiet,
+						 session->command.quiet || session->command.json,
 					.mute = mute,
 					.progress = progress,
 					.context = session};

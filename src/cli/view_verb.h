@@ -48,6 +48,8 @@ char *ky_view_name(const struct ky_view_command *command);
 
 /* Print the address on standard output, as a line or as JSON. False: nobody reads it. */
 bool ky_view_print_address(const struct ky_view_command *command, const char *address);
+/* Print a line of JSON: what is missing in the trace, and what is wrong with it. */
+void ky_view_print_faults(const struct ky_trace *trace, const char *name);
 
 /* ---- signals ---- */
 

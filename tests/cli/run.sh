@@ -370,35 +370,11 @@ if [ "$(uname -m)" = x86_64 ]; then
 	rm -f "$loader"
 fi
 
-# ---- losses and problems are in the JSON of every verb that reads a trace
-printf '[{"ph":"B","pid":1,"tid":1,"ts":0,"name":"a"},{"ph":"E","pid":1,"tid":1,"ts":9},{"ph":"E","pid":1,"tid":1,"ts":10}]' >faulty.json
-has_faults() { # name, where the object is, arguments
-	local name=$1 where=$2
-	shift 2
-	run "$@"
-	node -e '
-const all = JSON.parse(require("fs").readFileSync("out", "utf8")), o = eval("all" + process.argv[1]);
-process.exit(Number.isInteger(o.lost) && o.problems.some((p) => p.name === "end_without_begin") ? 0 : 1)' "$where" 2>>err
-	report "$name" $?
-}
-has_faults "info: JSON has the problems" "" info --json faulty.json
-has_faults "report: JSON has the problems" "" report --json faulty.json
-has_faults "report: JSON of a tree has the problems" "" report --tree --json faulty.json
-has_faults "hist: JSON has the problems" "" hist --json faulty.json
-has_faults "validate: JSON has the problems" "" validate --json faulty.json
-has_faults "diff: JSON has the problems" ".b_faults" diff --json a.json faulty.json
-has_faults "convert: JSON has the problems" "" convert --json faulty.json f.pftrace
-has_faults "split: JSON has the problems" "" split --json faulty.json -o f.json
-has_faults "merge: JSON has the problems" ".inputs[1]" merge --json --offset a.json=0 --offset faulty.json=0 a.json faulty.json -o f.json
-has_faults "repair: JSON has the problems" "" repair --json faulty.json -o f.json
-
 # ---- query: commands outside of the prompt
 prints "query: .tables" 0 "slice " query a.json .tables
 is_json "query: .tables as JSON" query --json a.json .tables
 prints "query: .schema of a table" 0 "dur" query a.json '.schema slice'
 prints "query: .schema of all" 0 "thread_state" query --csv a.json .schema
-prints "query: --faults has the problems" 0 '"problems": [{' query --lines --faults faulty.json "select 1"
-refuses "query: --faults is for JSON" 2 "--faults needs --json" query --faults faulty.json "select 1"
 prints "query: a command, then SQL" 0 "300" query a.json .tables "select count(*) from slice where name = 'work'"
 refuses "query: a table that does not exist" 3 "no table 'slcie'; similar: slice" query a.json '.schema slcie'
 refuses "query: a command that does not exist" 2 "no command .nonsense" query a.json .nonsense

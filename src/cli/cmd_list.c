@@ -54,7 +54,7 @@ static void print_row(struct ky_cli_table *table, const struct ky_list_row *row)
 static void print_damage(const struct ky_list_row *row)
 {
 	if (row->facts.damaged)
-		printf("%sprocess %d: its drum is damaged in %" PRIu64
+		printf("%sprocess %d: its buffer is damaged in %" PRIu64
 		       " places: something in it writes over the recorder's memory%s\n",
 		       ky_cli_style("31"), (int)row->facts.pid, row->facts.damaged, ky_cli_plain());
 }
@@ -189,7 +189,7 @@ static void hidden_text(const struct ky_list *list, char *text, size_t room)
 	text[0] = '\0';
 	if (hidden)
 		snprintf(text, room,
-			 "%" PRIu32 " %s may not be looked into, and may have drums too: run as "
+			 "%" PRIu32 " %s may not be looked into, and may have buffers too: run as "
 			 "root to see them",
 			 hidden, hidden == 1 ? "process" : "processes");
 }
@@ -267,8 +267,8 @@ static void print_title(const struct ky_list *list)
 	char rate[KY_QUANTITY_BYTES];
 	for (uint32_t i = 0; i < ky_list_count(list); i++)
 		sum += ky_list_at(list, i)->per_second > 0 ? ky_list_at(list, i)->per_second : 0;
-	printf("%skymo%s  %" PRIu32 " %s with a drum, %s events/s   q ends\n\n", ky_cli_style("1"),
-	       ky_cli_plain(), ky_list_count(list),
+	printf("%skymo%s  %" PRIu32 " %s with a buffer, %s events/s   q ends\n\n",
+	       ky_cli_style("1"), ky_cli_plain(), ky_list_count(list),
 	       ky_list_count(list) == 1 ? "process" : "processes",
 	       ky_quantity_count(rate, (uint64_t)(sum + 0.5)));
 }
@@ -293,7 +293,7 @@ static void print_block(const struct ky_list *list, const struct style *style, b
 	if (!first && !style->json)
 		putchar('\n');
 	if (!ky_list_count(list) && !style->json)
-		puts("no process has a drum");
+		puts("no process has a buffer");
 	print_list(list, style, true);
 	fflush(stdout);
 }

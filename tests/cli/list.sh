@@ -158,7 +158,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	setpriv --reuid 65534 --regid 65534 --clear-groups ./kymo-for-all list >out 2>err
 	code=$?
 	[ "$code" -eq 0 ] && ! grep -qE "^ *$traced " out &&
-		[ "$(grep -c "may not be looked into, and may have drums too: run as root" err)" -eq 1 ]
+		[ "$(grep -c "may not be looked into, and may have buffers too: run as root" err)" -eq 1 ]
 	report "what may not be looked into is counted in one line" $?
 	trace '*' setpriv --reuid 65534 --regid 65534 --clear-groups >/dev/null 2>&1 &
 	own=$!

@@ -20,7 +20,7 @@ def screen(kymo, *arguments):
 
 def run(kymo, traced):
     s = screen(kymo)
-    check("a screen of its own", s.wait(ENTER) and s.wait("with a drum"), s)
+    check("a screen of its own", s.wait(ENTER) and s.wait("with a buffer"), s)
     check("what is typed is not shown", not s.echoes(), s)
     check("the process is there", s.wait(f"{traced} "), s)
     check("and again", s.wait("\x1b[2J") and s.wait(f"{traced} "), s)

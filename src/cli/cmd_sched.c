@@ -3,9 +3,11 @@
  * cmd_sched.c: kymo sched: how long threads ran, waited for a CPU and were off it, as perf sched latency and timehist show it, with the
  * span that a thread was in and the thread that woke it.
  */
+#include "base/array.h"
 #include "base/json_out.h"
 #include "cli/cli.h"
 #include "cli/info.h"
+#include "query/filter.h"
 #include "query/sched_stats.h"
 
 #include <getopt.h>
@@ -30,7 +32,8 @@ struct sched_command {
 /* Return a time of the trace in seconds since its beginning, as --from takes it; text has KY_QUANTITY_BYTES. */
 static const char *at_text(char *text, const struct ky_trace *trace, int64_t ts)
 {
-	snprintf(text, KY_QUANTITY_BYTES, "%.6f s", (double)(ts - trace->begin_ns) / 1e9);
+	snprintf(text, KY_QUANTITY_BYTES, "%.6f s",
+		 (double)ky_sub_clamped(ts, trace->begin_ns) / 1e9);
 	return text;
 }
 
@@ -96,7 +99,7 @@ static void print_cpus(const struct ky_sched_stats *stats, const struct ky_trace
 	char text[KY_QUANTITY_BYTES];
 	struct ky_cli_table *table =
 		ky_cli_table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	const double range = (double)(stats->end_ns - stats->begin_ns);
+	const double range = (double)(ky_sub_clamped(stats->end_ns, stats->begin_ns));
 	for (uint32_t i = 0; i < stats->cpus_count; i++) {
 		const struct ky_sched_cpu *const cpu = &stats->cpus[i];
 		ky_cli_table_format(table, "%" PRIu32, cpu->cpu);
@@ -125,6 +128,8 @@ static void print_offs(const struct ky_sched_stats *stats, const struct ky_trace
 	char label[KY_STATS_LABEL_BYTES], text[KY_QUANTITY_BYTES];
 	const uint32_t count = stats->offs_count;
 	const uint32_t shown = limit && limit < count ? limit : count;
+	if (!count)
+		return;
 	struct ky_cli_table *table =
 		ky_cli_table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	for (uint32_t i = 0; i < shown; i++) {
@@ -140,8 +145,6 @@ static void print_offs(const struct ky_sched_stats *stats, const struct ky_trace
 		add_duration(table, true, off->times.max_ns);
 		ky_cli_table_cell(table, at_text(text, trace, off->times.max_ts));
 	}
-	if (!count)
-		return;
 	puts("\noff the CPU, from a switch to the next run");
 	ky_cli_table_print(&table, stdout);
 	if (shown < count)
@@ -163,8 +166,12 @@ static void print_timehist(const struct ky_sched_stats *stats, const struct ky_t
 		ky_cli_table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct ky_sched_run *const run = &stats->runs[i];
-		ky_cli_table_cell(table, at_text(text, trace, run->ts + run->run_ns));
-		ky_cli_table_format(table, "%" PRIu32, run->cpu);
+		ky_cli_table_cell(table,
+				  at_text(text, trace, ky_add_clamped(run->ts, run->run_ns)));
+		if (run->cpu == KY_NONE)
+			ky_cli_table_cell(table, NULL);
+		else
+			ky_cli_table_format(table, "%" PRIu32, run->cpu);
 		ky_cli_table_cell(table, ky_cli_thread_label(label, trace, run->thread));
 		add_duration(table, run->wait_ns >= 0, run->wait_ns);
 		add_duration(table, run->delay_ns >= 0, run->delay_ns);
@@ -187,10 +194,11 @@ static void print_summary(const struct ky_sched_stats *stats, const struct ky_tr
 	for (uint32_t i = 0; i < stats->cpus_count; i++)
 		runs += stats->cpus[i].runs;
 	printf("%" PRIu32 " %s, ", stats->cpus_count, stats->cpus_count == 1 ? "CPU" : "CPUs");
-	printf("%s, ", ky_quantity_duration(text, stats->end_ns - stats->begin_ns));
+	printf("%s, ", ky_quantity_duration(text, ky_sub_clamped(stats->end_ns, stats->begin_ns)));
 	printf("%s runs", ky_quantity_count(text, runs));
 	if (stats->depth_max)
-		printf(", at most %" PRIu32 " threads waiting, at %s", stats->depth_max,
+		printf(", at most %" PRIu32 " %s waiting, at %s", stats->depth_max,
+		       stats->depth_max == 1 ? "thread" : "threads",
 		       at_text(text, trace, stats->depth_max_ts));
 	puts("");
 }
@@ -246,10 +254,10 @@ static void json_threads(struct ky_json_out *json, const struct ky_sched_stats *
 		ky_json_out_int(json, "other_ns", row->other_ns);
 		json_times(json, "delay", &row->delay);
 		ky_json_out_begin(json, "cpus", '{');
-		for (uint32_t n = 0; n < stats->places_count; n++) {
+		uint32_t n = KY_ARRAY_SEARCH(0, stats->places_count, at,
+					     stats->places[at].thread < row->thread);
+		for (; n < stats->places_count && stats->places[n].thread == row->thread; n++) {
 			char key[16];
-			if (stats->places[n].thread != row->thread)
-				continue;
 			snprintf(key, sizeof(key), "%" PRIu32, stats->places[n].cpu);
 			ky_json_out_int(json, key, stats->places[n].run_ns);
 		}
@@ -311,7 +319,7 @@ static void json_runs(struct ky_json_out *json, const struct ky_sched_stats *sta
 		const struct ky_sched_run *const run = &stats->runs[i];
 		ky_json_out_begin(json, NULL, '{');
 		ky_json_out_int(json, "ts", run->ts);
-		ky_json_out_uint(json, "cpu", run->cpu);
+		json_known(json, "cpu", run->cpu == KY_NONE ? -1 : (int64_t)run->cpu);
 		json_thread(json, "thread", trace, run->thread);
 		json_known(json, "wait_ns", run->wait_ns);
 		json_known(json, "delay_ns", run->delay_ns);
@@ -330,7 +338,7 @@ static void print_json(const struct ky_sched_stats *stats, const struct ky_trace
 	struct ky_json_out json = {.file = stdout, .lines = 2};
 	ky_json_out_begin(&json, NULL, '{');
 	ky_json_out_int(&json, "begin_ts", stats->begin_ns);
-	ky_json_out_int(&json, "duration_ns", stats->end_ns - stats->begin_ns);
+	ky_json_out_int(&json, "duration_ns", ky_sub_clamped(stats->end_ns, stats->begin_ns));
 	ky_json_out_uint(&json, "depth_max", stats->depth_max);
 	if (stats->depth_max)
 		ky_json_out_int(&json, "depth_max_ts", stats->depth_max_ts);
@@ -419,7 +427,8 @@ static int show(const struct sched_command *command, struct ky_trace *trace)
 		const uint32_t limit = command->limit == UINT32_MAX ? LIMIT : command->limit;
 		print_summary(&stats, trace);
 		print_threads(&stats, trace, limit);
-		print_cpus(&stats, trace);
+		if (stats.cpus_count)
+			print_cpus(&stats, trace);
 		print_offs(&stats, trace, limit);
 	}
 	ky_sched_stats_free(&stats);

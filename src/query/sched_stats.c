@@ -30,7 +30,7 @@ struct thread_now {
 /* A thread begins or ceases to wait for a CPU. */
 struct queue_edge {
 	int64_t ts;
-	uint32_t cpu;
+	uint32_t cpu; /* KY_NONE: which one is unknown */
 	int32_t change;
 };
 
@@ -42,6 +42,7 @@ struct sched_pass {
 	uint32_t slice;          /* the next to pass */
 	struct ky_pair_map offs; /* (thread, waker), (state, span): number */
 	struct ky_pair_map places;
+	struct ky_u64_map cpus; /* CPU: its row in the statistics */
 	struct queue_edge *edges;
 	uint64_t edges_count, edges_room;
 };
@@ -162,6 +163,24 @@ static int add_place(struct sched_pass *pass, uint32_t thread, uint32_t cpu, int
 	return 0;
 }
 
+/* Return the row of a CPU, a new one if needed; NULL without memory. */
+static struct ky_sched_cpu *cpu_of(struct sched_pass *pass, uint32_t cpu)
+{
+	struct ky_sched_stats *const stats = pass->stats;
+	bool made;
+	uint32_t *const number = ky_u64_map_add(&pass->cpus, cpu, &made);
+	if (!number)
+		return NULL;
+	if (!made)
+		return &stats->cpus[*number];
+	*number = stats->cpus_count;
+	struct ky_sched_cpu *const one =
+		KY_ARRAY_NEW(stats->cpus, stats->cpus_count, stats->cpus_room);
+	if (one)
+		one->cpu = cpu;
+	return one;
+}
+
 static int add_waiting(struct sched_pass *pass, uint32_t cpu, int64_t begin, int64_t end)
 {
 	const struct ky_filter *const filter = &pass->filter;
@@ -169,6 +188,8 @@ static int add_waiting(struct sched_pass *pass, uint32_t cpu, int64_t begin, int
 	end = end < filter->to_ns ? end : filter->to_ns;
 	if (end <= begin)
 		return 0;
+	if (cpu != KY_NONE && !cpu_of(pass, cpu))
+		return -ENOMEM;
 	const struct queue_edge in = {begin, cpu, 1}, out = {end, cpu, -1};
 	return KY_ARRAY_ADD(pass->edges, pass->edges_count, pass->edges_room, in) &&
 			       KY_ARRAY_ADD(pass->edges, pass->edges_count, pass->edges_room, out)
@@ -209,8 +230,9 @@ static int begin_run(struct sched_pass *pass, uint32_t state, uint32_t thread,
 	const uint32_t cpu = states->cpu[state];
 	int error = 0;
 	row->runs += in_range(pass, ts);
-	row->migrations += in_range(pass, ts) && now->cpu != KY_NONE && now->cpu != cpu;
-	now->cpu = cpu;
+	row->migrations +=
+		in_range(pass, ts) && now->cpu != KY_NONE && cpu != KY_NONE && now->cpu != cpu;
+	now->cpu = cpu != KY_NONE ? cpu : now->cpu;
 	if (now->ready_ns != KY_TIME_NONE && in_range(pass, ts))
 		add_time(&row->delay, now->ready_ns, ky_sub_clamped(ts, now->ready_ns));
 	if (now->off_ns != KY_TIME_NONE && in_range(pass, ts)) {
@@ -223,7 +245,7 @@ static int begin_run(struct sched_pass *pass, uint32_t state, uint32_t thread,
 		error = add_run(pass, state, thread, now);
 	else
 		now->run = KY_NONE;
-	if (!error)
+	if (!error && cpu != KY_NONE)
 		error = add_place(pass, thread, cpu, clip(pass, ts, state_end(pass->trace, state)));
 	now->off_ns = now->ready_ns = KY_TIME_NONE;
 	now->waker = KY_NONE;
@@ -296,18 +318,6 @@ static int take_state(struct sched_pass *pass, uint32_t state)
 
 /* ---- CPUs ---- */
 
-static struct ky_sched_cpu *cpu_of(struct ky_sched_stats *stats, uint32_t cpu)
-{
-	for (uint32_t i = 0; i < stats->cpus_count; i++)
-		if (stats->cpus[i].cpu == cpu)
-			return &stats->cpus[i];
-	struct ky_sched_cpu *const one =
-		KY_ARRAY_NEW(stats->cpus, stats->cpus_count, stats->cpus_room);
-	if (one)
-		one->cpu = cpu;
-	return one;
-}
-
 /* Add a slice; it ends with the next one of its CPU at the latest. */
 static void add_cpu_slice(const struct sched_pass *pass, struct ky_sched_cpu *cpu, uint32_t row,
 			  int64_t next_ts)
@@ -329,7 +339,7 @@ static int add_cpus(struct sched_pass *pass)
 	for (uint32_t i = 0; i < sched->rows.count && !error; i++) {
 		bool made;
 		uint32_t *const before = ky_u64_map_add(&last, sched->cpu[i], &made);
-		struct ky_sched_cpu *const cpu = before ? cpu_of(pass->stats, sched->cpu[i]) : NULL;
+		struct ky_sched_cpu *const cpu = before ? cpu_of(pass, sched->cpu[i]) : NULL;
 		if (!cpu) {
 			error = -ENOMEM;
 			break;
@@ -340,7 +350,7 @@ static int add_cpus(struct sched_pass *pass)
 	}
 	const struct ky_u64_slot *slot;
 	for (uint32_t at = 0; !error && (slot = ky_u64_map_next(&last, &at));)
-		add_cpu_slice(pass, cpu_of(pass->stats, (uint32_t)slot->key), slot->value - 1,
+		add_cpu_slice(pass, cpu_of(pass, (uint32_t)slot->key), slot->value - 1,
 			      pass->trace->end_ns);
 	ky_u64_map_free(&last);
 	return error;
@@ -354,11 +364,24 @@ static int by_time(const void *a_, const void *b_)
 	return (a->change > b->change) - (a->change < b->change);
 }
 
+/* Count a thread more or less that waits for this CPU; *depth is how many do. */
+static void add_depth(struct ky_sched_cpu *cpu, uint32_t *depth, const struct queue_edge *edge)
+{
+	*depth += (uint32_t)edge->change;
+	/* The ends minus the beginnings: sums in between may wrap. */
+	cpu->waiting_ns =
+		(int64_t)((uint64_t)cpu->waiting_ns - (uint64_t)edge->change * (uint64_t)edge->ts);
+	if (*depth > cpu->depth_max && edge->change > 0) {
+		cpu->depth_max = *depth;
+		cpu->depth_max_ts = edge->ts;
+	}
+}
+
 /* Find how many threads waited at once, on each CPU and on all. */
 static int add_depths(struct sched_pass *pass)
 {
 	struct ky_sched_stats *const stats = pass->stats;
-	uint32_t *const depths = calloc(stats->cpus_count + 1, sizeof(*depths));
+	uint32_t *const depths = calloc((size_t)stats->cpus_count + 1, sizeof(*depths));
 	uint32_t all = 0;
 	if (!depths)
 		return -ENOMEM;
@@ -366,19 +389,11 @@ static int add_depths(struct sched_pass *pass)
 		qsort(pass->edges, pass->edges_count, sizeof(*pass->edges), by_time);
 	for (uint64_t i = 0; i < pass->edges_count; i++) {
 		const struct queue_edge *const edge = &pass->edges[i];
-		struct ky_sched_cpu *const cpu = cpu_of(stats, edge->cpu);
-		const size_t number = cpu ? (size_t)(cpu - stats->cpus) : SIZE_MAX;
-		if (number >= stats->cpus_count)
-			break;
-		depths[number] += (uint32_t)edge->change;
+		/* add_waiting() made the rows of all that are known. */
+		const uint32_t *const number = ky_u64_map_find(&pass->cpus, edge->cpu);
+		if (number)
+			add_depth(&stats->cpus[*number], &depths[*number], edge);
 		all += (uint32_t)edge->change;
-		/* The ends minus the beginnings: sums in between may wrap. */
-		cpu->waiting_ns = (int64_t)((uint64_t)cpu->waiting_ns -
-					    (uint64_t)edge->change * (uint64_t)edge->ts);
-		if (depths[number] > cpu->depth_max && edge->change > 0) {
-			cpu->depth_max = depths[number];
-			cpu->depth_max_ts = edge->ts;
-		}
 		if (all > stats->depth_max && edge->change > 0) {
 			stats->depth_max = all;
 			stats->depth_max_ts = edge->ts;
@@ -435,6 +450,14 @@ static int compare_cpus(const void *a_, const void *b_)
 	return (a->cpu > b->cpu) - (a->cpu < b->cpu);
 }
 
+static int compare_places(const void *a_, const void *b_)
+{
+	const struct ky_sched_place *const a = a_, *const b = b_;
+	if (a->thread != b->thread)
+		return a->thread < b->thread ? -1 : 1;
+	return (a->cpu > b->cpu) - (a->cpu < b->cpu);
+}
+
 static int compare_offs(const void *a_, const void *b_)
 {
 	const struct ky_sched_off *const a = a_, *const b = b_;
@@ -468,6 +491,8 @@ static int make(struct sched_pass *pass)
 	drop_idle(stats);
 	if (stats->cpus_count)
 		qsort(stats->cpus, stats->cpus_count, sizeof(*stats->cpus), compare_cpus);
+	if (stats->places_count)
+		qsort(stats->places, stats->places_count, sizeof(*stats->places), compare_places);
 	if (stats->offs_count)
 		qsort(stats->offs, stats->offs_count, sizeof(*stats->offs), compare_offs);
 	if (stats->runs_count)
@@ -491,6 +516,7 @@ int ky_sched_stats_make(struct ky_sched_stats *stats, const struct ky_trace *tra
 	}
 	ky_pair_map_free(&pass.offs);
 	ky_pair_map_free(&pass.places);
+	ky_u64_map_free(&pass.cpus);
 	KY_ARRAY_FREE(pass.edges, pass.edges_room);
 	free(pass.threads);
 	if (error)

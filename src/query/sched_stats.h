@@ -62,7 +62,8 @@ struct ky_sched_run {
 	int64_t ts, run_ns;
 	int64_t wait_ns;  /* asleep or blocked before, -1: unknown */
 	int64_t delay_ns; /* runnable before, -1: unknown */
-	uint32_t cpu, thread;
+	uint32_t cpu;     /* or KY_NONE */
+	uint32_t thread;
 	uint32_t state; /* string: after it; 0: unknown */
 	uint32_t span;  /* when it was switched away from */
 	uint32_t waker; /* that ended the wait, or KY_NONE */
@@ -72,7 +73,7 @@ struct ky_sched_stats {
 	int64_t begin_ns, end_ns; /* of the range */
 	struct ky_sched_thread *threads;
 	uint32_t threads_count;
-	struct ky_sched_place *places;
+	struct ky_sched_place *places; /* by thread, then by CPU */
 	uint32_t places_count, places_room;
 	struct ky_sched_cpu *cpus;
 	uint32_t cpus_count, cpus_room;

@@ -97,6 +97,20 @@ def parts(kymo):
     run(kymo, "empty.json", code=1)
 
 
+def no_cpu(kymo):
+    """Of states that do not say the CPU, only the time is known."""
+    with open("states.json", "w", encoding="utf-8") as file:
+        json.dump([{"ph": "T", "pid": 1, "tid": 2, "ts": 1, "dur": 5, "name": "R"},
+                   {"ph": "T", "pid": 1, "tid": 2, "ts": 6, "dur": 4, "name": "Running"}], file)
+    answer = json.loads(run(kymo, "--json", "states.json"))
+    thread = answer["threads"][0]
+    check("times without a CPU", (thread["runs"], thread["run_ns"], thread["delay"]["max_ns"]) == (1, 4000, 5000), thread)
+    check("no CPU is made up", answer["cpus"] == [] and thread["cpus"] == {} and answer["depth_max"] == 1, answer)
+    answer = json.loads(run(kymo, "--timehist", "--json", "states.json"))
+    check("nor in the list", answer["switches"][0]["cpu"] is None, answer)
+    check("nor in the tables", "4294967295" not in run(kymo, "states.json") + run(kymo, "--timehist", "states.json"))
+
+
 def tables(kymo):
     text = run(kymo, "trace.txt")
     for part in ["2 CPUs, 50.0 ms", "alpha 10", "max delay", "0.015000 s", "woken by", "request", "beta 20"]:
@@ -119,6 +133,7 @@ def main():
             file.write(trace())
         statistics(kymo)
         parts(kymo)
+        no_cpu(kymo)
         tables(kymo)
         os.chdir("/")
     return failed

@@ -21,6 +21,8 @@
 #include <string.h>
 
 #define READINGS_MAX 64u
+/* What a table lacks takes so many times the bytes of its sections, at most: as in KY_KYMO_RATIO_MAX, for a file with few of the columns. */
+#define LACKING_RATIO_MAX (4 * KY_KYMO_RATIO_MAX)
 
 /* ---- tables in the order of SCHEMA ---- */
 
@@ -67,7 +69,9 @@ struct file_table {
 
 /* One of our tables: what the file has of it. */
 struct own_table {
-	uint32_t rows; /* as SCHEMA says */
+	bool described;
+	uint32_t rows;  /* as SCHEMA says */
+	uint64_t bytes; /* of its sections */
 	bool has[COLUMNS_MAX];
 	uint32_t filled[COLUMNS_MAX]; /* rows */
 };
@@ -153,6 +157,9 @@ static bool take_table(struct columns_load *l, struct ky_bytes *bytes)
 	if (bytes->bad)
 		return false;
 	table.known = table_named(name, name_bytes);
+	/* The first of that name is it: sections of another one would be among its own. */
+	if (table.known != NOT_KNOWN && l->own[table.known].described)
+		table.known = NOT_KNOWN;
 	struct own_table *own = table.known == NOT_KNOWN ? NULL : &l->own[table.known];
 	for (uint32_t i = 0; i < table.columns_count; i++) {
 		const uint8_t item_bytes = ky_bytes_u8(&cells);
@@ -165,13 +172,17 @@ static bool take_table(struct columns_load *l, struct ky_bytes *bytes)
 		if (own)
 			known = column_named(ky_kymo_table(table.known), column_name, column_bytes,
 					     item_bytes);
+		if (known != NOT_KNOWN && own->has[known])
+			known = NOT_KNOWN;
 		if (known != NOT_KNOWN)
 			own->has[known] = true;
 		if (!KY_ARRAY_ADD(l->columns, l->columns_count, l->columns_room, known))
 			l->load->trace->error = -ENOMEM;
 	}
-	if (own)
+	if (own) {
+		own->described = true;
 		own->rows = table.rows;
+	}
 	if (!KY_ARRAY_ADD(l->tables, l->tables_count, l->tables_room, table))
 		l->load->trace->error = -ENOMEM;
 	return !l->load->trace->error;
@@ -371,6 +382,7 @@ static bool put_section(struct columns_load *l, const struct ky_kymo_column *hea
 				   items + (size_t)*filled * column->item_bytes, what))
 		return false;
 	*filled += head->rows;
+	l->own[file->known].bytes += l->medium->body.bytes;
 	return true;
 }
 
@@ -437,18 +449,26 @@ static void fill(struct ky_rows *table, const struct ky_column *column)
 		memcpy(items + (size_t)i * column->item_bytes, &nothing, column->item_bytes);
 }
 
-/* Give a table the rows that all its columns have. */
+/* Return how many rows all columns of a table have; those that the file lacks are filled, in proportion to what it has. */
+static uint32_t rows_of(const struct own_table *own, const struct ky_table_spec *spec)
+{
+	uint32_t rows = own->rows, lacking = 0;
+	for (uint32_t i = 0; i < spec->columns_count; i++) {
+		if (own->has[i] && own->filled[i] < rows)
+			rows = own->filled[i];
+		if (!own->has[i])
+			lacking += spec->columns[i].item_bytes;
+	}
+	const uint64_t most = lacking ? own->bytes * LACKING_RATIO_MAX / lacking : rows;
+	return rows < most ? rows : (uint32_t)most;
+}
+
 static void end_table(struct columns_load *l, uint32_t number)
 {
 	const struct ky_table_spec *spec = ky_kymo_table(number);
 	const struct own_table *own = &l->own[number];
 	struct ky_rows *table = ky_kymo_table_of(l->load->trace, &l->strings, number);
-	uint32_t rows = own->rows;
-	for (uint32_t i = 0; i < spec->columns_count; i++)
-		if (own->has[i] && own->filled[i] < rows)
-			rows = own->filled[i];
-	/* Without any column of ours there is no memory either. */
-	table->count = rows < table->room ? rows : table->room;
+	table->count = rows_of(own, spec);
 	for (uint32_t i = 0; i < spec->columns_count; i++)
 		if (!own->has[i])
 			fill(table, &spec->columns[i]);

@@ -8,6 +8,7 @@
 #include "cli/info.h"
 #include "formats/load.h"
 #include "model/clocks.h"
+#include "query/filter.h"
 #include "query/snapshot.h"
 
 #include <errno.h>
@@ -220,7 +221,8 @@ static void print_head(const struct ky_info *info, const struct ky_trace *trace,
 	printf("%s: %s", ky_cli_plain(), format_title(trace));
 	if (info->file_bytes)
 		printf(", %s", ky_quantity_bytes(a, info->file_bytes));
-	printf("\n  lasts %s", ky_quantity_duration(a, trace->end_ns - trace->begin_ns));
+	printf("\n  lasts %s",
+	       ky_quantity_duration(a, ky_sub_clamped(trace->end_ns, trace->begin_ns)));
 	printf(", from %" PRId64 ".%09" PRId64 " s", trace->begin_ns / 1000000000,
 	       trace->begin_ns < 0 ? -(trace->begin_ns % 1000000000)
 				   : trace->begin_ns % 1000000000);
@@ -292,7 +294,8 @@ static void print_snapshot(struct ky_cli_table *table, const struct ky_trace *tr
 	const char *trigger = ky_snapshot_text(trace, slice, "trigger");
 	const char *reason = ky_text_of(trace, trace->slices.name[slice]);
 	ky_cli_table_format(table, "+%s",
-			    ky_quantity_duration(text, trace->slices.ts[slice] - trace->begin_ns));
+			    ky_quantity_duration(text, ky_sub_clamped(trace->slices.ts[slice],
+								      trace->begin_ns)));
 	if (pid >= 0 && tid >= 0 && tid != pid)
 		ky_cli_table_format(table, "%" PRId64 "/%" PRId64, pid, tid);
 	else if (pid >= 0)

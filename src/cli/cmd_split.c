@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/info.h"
 #include "core/glob.h"
+#include "query/filter.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -224,7 +225,8 @@ static int split(const struct options *o, struct ky_trace *trace)
 	if (is_outside(&range, trace)) {
 		char lasts[KY_QUANTITY_BYTES];
 		ky_cli_error("%s has nothing in that range: it lasts %s", o->input,
-			     ky_quantity_duration(lasts, trace->end_ns - trace->begin_ns));
+			     ky_quantity_duration(lasts,
+						  ky_sub_clamped(trace->end_ns, trace->begin_ns)));
 		return KY_EXIT_NOTHING;
 	}
 	if (!select_tracks(&s, trace, &o->filter) ||

@@ -7,6 +7,7 @@
 #include "base/json_out.h"
 #include "cli/cli.h"
 #include "cli/info.h"
+#include "query/filter.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -191,7 +192,7 @@ static const char *place_of(const struct finding *f, const struct ky_trace *trac
 		snprintf(text, bytes, "byte %" PRIu64, f->at);
 	else if (f->ts != KY_TIME_NONE)
 		snprintf(text, bytes, "at +%s",
-			 ky_quantity_duration(duration, f->ts - trace->begin_ns));
+			 ky_quantity_duration(duration, ky_sub_clamped(f->ts, trace->begin_ns)));
 	else
 		text[0] = 0;
 	return text;

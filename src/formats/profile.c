@@ -197,7 +197,7 @@ static int add_slices(struct making_profile *making)
 	for (uint32_t i = 0; i < slices->rows.count; i++) {
 		making->node_of[i] = KY_NONE;
 		if (slices->kind[i] != KY_SLICE_SPAN ||
-		    !ky_selected_slice(making->job->trace, making->job->selection, i))
+		    !ky_selected_any_slice(making->job->trace, making->job->selection, i))
 			continue;
 		const int error = add_slice(making, i);
 		if (error)

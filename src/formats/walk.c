@@ -60,8 +60,14 @@ bool ky_selected_range(const struct ky_export_selection *s, int64_t ts, int64_t 
 bool ky_selected_slice(const struct ky_trace *trace, const struct ky_export_selection *s,
 		       uint32_t slice)
 {
+	return trace->slices.ts[slice] >= 0 && ky_selected_any_slice(trace, s, slice);
+}
+
+bool ky_selected_any_slice(const struct ky_trace *trace, const struct ky_export_selection *s,
+			   uint32_t slice)
+{
 	const int64_t ts = trace->slices.ts[slice];
-	if (ts < 0 || !ky_selected_range(s, ts, slice_end(trace, slice)))
+	if (!ky_selected_range(s, ts, slice_end(trace, slice)))
 		return false;
 	if (s->tracks && !s->tracks[trace->slices.track[slice]])
 		return false;

@@ -57,6 +57,9 @@ bool ky_selected_range(const struct ky_export_selection *selection, int64_t ts, 
 /* Report whether that slice or thread is selected. */
 bool ky_selected_slice(const struct ky_trace *trace, const struct ky_export_selection *selection,
 		       uint32_t slice);
+/* The same, also when it begins before time 0, which the formats of events cannot say. */
+bool ky_selected_any_slice(const struct ky_trace *trace,
+			   const struct ky_export_selection *selection, uint32_t slice);
 bool ky_selected_thread(const struct ky_export_selection *selection, uint32_t thread);
 
 /* ---- the loop of exporters ---- */

@@ -5,6 +5,7 @@
  *   column ─▶ a cell that cannot be mended: the table ends before it
  *          └▶ others: "none" instead of what is not there
  */
+#include "model/kernel_state.h"
 #include "model/tables.h"
 
 #include <errno.h>
@@ -112,7 +113,8 @@ static void mend_owners(struct check *check)
 		const uint32_t limit = kind == KY_TRACK_THREAD ? check->trace->threads.rows.count
 				       : kind == KY_TRACK_PROCESS
 					       ? check->trace->processes.rows.count
-					       : KY_NONE;
+				       : kind == KY_TRACK_CPU ? KY_CPUS_MAX
+							      : KY_NONE;
 		if (limit == KY_NONE || tracks->owner[i] < limit)
 			continue;
 		/* A track of nothing. */
@@ -151,6 +153,12 @@ static bool check_column(struct check *check, const struct ky_column *column)
 	switch ((enum ky_holds)column->holds) {
 	case KY_HOLDS_CHOICE:
 		mend_choices(check, items, column->limit);
+		break;
+	case KY_HOLDS_CPU:
+		need_rows(check, items, KY_CPUS_MAX);
+		break;
+	case KY_HOLDS_CPU_OR:
+		mend(check, items, KY_CPUS_MAX, true, KY_NONE);
 		break;
 	case KY_HOLDS_ORDER:
 		need_order(check, items);

@@ -81,14 +81,14 @@ static const struct ky_column flow_ends[] = {
 
 static const struct ky_column sched[] = {
 	COLUMN(sched, ts, ORDER),         COLUMN(sched, dur, DURATION),
-	COLUMN(sched, cpu, NUMBER),       ROW(sched, thread, threads),
+	COLUMN(sched, cpu, CPU),          ROW(sched, thread, threads),
 	COLUMN(sched, end_state, STRING), COLUMN(sched, priority, NUMBER),
 };
 
 static const struct ky_column thread_states[] = {
 	COLUMN(thread_states, ts, TIME),       COLUMN(thread_states, dur, DURATION),
 	ROW(thread_states, thread, threads),   COLUMN(thread_states, state, STRING),
-	COLUMN(thread_states, cpu, MINUS),     ROW_OR(thread_states, waker, threads),
+	COLUMN(thread_states, cpu, CPU_OR),    ROW_OR(thread_states, waker, threads),
 	COLUMN(thread_states, io_wait, MINUS), COLUMN(thread_states, blocked_function, STRING),
 };
 

@@ -16,6 +16,8 @@ enum ky_holds {
 	KY_HOLDS_NUMBER,
 	KY_HOLDS_MINUS, /* a number, -1: unknown; KY_NONE in columns without a sign */
 	KY_HOLDS_REAL,
+	KY_HOLDS_CPU,      /* a number below KY_CPUS_MAX: code keeps a row for each */
+	KY_HOLDS_CPU_OR,   /* the same, or KY_NONE */
 	KY_HOLDS_CHOICE,   /* of an enum: below the column's limit */
 	KY_HOLDS_TIME,     /* or KY_TIME_NONE */
 	KY_HOLDS_ORDER,    /* times in their order */

@@ -120,7 +120,7 @@ def everything(kymo):
 
 def cpus(kymo):
     """Threads that ran on CPUs which sched does not have."""
-    count = 100000
+    count = 60000
     write([
         ("threads", 1, [("tid", 8, [7])]),
         ("logs", 2, [("ts", 8, [0, 10 * count])]),
@@ -150,6 +150,42 @@ def proportion(kymo):
     check("memory is in proportion to the file", process.returncode == 0 and usage.ru_maxrss < 600 << 10, (status, usage.ru_maxrss))
 
 
+def told(kymo):
+    """What a JSON file cannot hold, with the true numbers."""
+    write([
+        ("processes", 1, [("pid", 8, [1]), ("name", 4, [1])]),
+        ("threads", 2, [("tid", 8, [0, 7]), ("is_idle", 1, [1, 0])]),
+        ("sched", 3, [("ts", 8, [0, 5, 9]), ("dur", 8, [5, 4, 3]), ("cpu", 4, [0, 0, 0]), ("thread", 4, [0, 1, 0])]),
+        ("thread_states", 1, [("ts", 8, [5]), ("dur", 8, [4]), ("thread", 4, [1]), ("state", 4, [RUNNING]), ("cpu", 4, [0])]),
+    ], clock=1)
+    left = answer(kymo, "convert", "--json", "made.kymo", "out.json")["left_out"]
+    check("two times that the CPU was idle, no snapshot of clocks", (left["sched"], left["clock_snapshots"]) == (2, 0), left)
+
+
+def profiles(kymo):
+    """Spans before time 0, and a deep recursion with many calls in its innermost one."""
+    deep, leaves = 2000, 3000
+    rows = deep + leaves
+    write([
+        ("threads", 1, [("tid", 8, [7]), ("name", 4, [1])]),
+        ("tracks", 1, [("kind", 1, [2]), ("owner", 4, [0])]),
+        ("slices", rows, [("ts", 8, [i - 10 for i in range(rows)]), ("dur", 8, [100000 - i if i < deep else 1 for i in range(rows)]),
+                          ("track", 4, (0, rows)), ("name", 4, [2] * deep + [3] * leaves),
+                          ("parent", 4, [NONE] + [min(i, deep - 1) for i in range(rows - 1)]),
+                          ("depth", 2, [min(i, deep) for i in range(rows)])]),
+    ], ["t", "f", "g"])
+    run(kymo, "convert", "--profile", "spans", "made.kymo", "out.folded")
+    with open("out.folded", encoding="utf-8") as file:
+        lines = dict(line.rsplit(" ", 1) for line in file)
+    check("a stack for each depth, all of the time", len(lines) == deep + 1 and sum(map(int, lines.values())) == 100000, len(lines))
+    check("the calls in the innermost one", int(lines["t;" + "f;" * deep + "g"]) == leaves, "")
+    run(kymo, "convert", "--profile", "spans", "made.kymo", "out.speedscope.json")
+    with open("out.speedscope.json", encoding="utf-8") as file:
+        events = json.load(file)["profiles"][0]["events"]
+    times = [event["at"] for event in events]
+    check("each opens and closes, in order", len(events) == 2 * rows and times == sorted(times) and times[0] == 0, len(events))
+
+
 def main():
     kymo = os.path.realpath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -158,6 +194,8 @@ def main():
         cpus(kymo)
         twice(kymo)
         proportion(kymo)
+        told(kymo)
+        profiles(kymo)
         os.chdir("/")
     return failed
 

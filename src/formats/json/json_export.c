@@ -313,7 +313,7 @@ static void put_state(void *self, const struct ky_walk_item *item)
 		    ky_address_tid(w->trace, thread));
 	put_ts(w, item->ts);
 	put(w, ",\"dur\":");
-	put_time(w, item->end_ns - item->ts);
+	put_time(w, (int64_t)((uint64_t)item->end_ns - (uint64_t)item->ts));
 	put(w, ",\"cat\":\"thread_state\",\"name\":");
 	put_string(w, s->state[item->row]);
 	put(w, ",\"args\":{");
@@ -331,6 +331,20 @@ static void put_state(void *self, const struct ky_walk_item *item)
 		put_string(w, s->blocked_function[item->row]);
 	}
 	put(w, "}}");
+}
+
+/* Count the times that a CPU was idle: the idle task has no states. */
+static void count_idle(struct json_export *w)
+{
+	const struct ky_sched *s = &w->trace->sched;
+	for (uint32_t i = 0; i < s->rows.count; i++) {
+		int64_t end;
+		if (s->dur[i] < 0 || __builtin_add_overflow(s->ts[i], s->dur[i], &end))
+			end = INT64_MAX;
+		w->left->sched += w->trace->threads.is_idle[s->thread[i]] &&
+				  ky_selected_thread(w->selection, s->thread[i]) &&
+				  ky_selected_range(w->selection, s->ts[i], end);
+	}
 }
 
 /* ---- around the events ---- */
@@ -581,7 +595,9 @@ static int write_file(struct json_export *w, const struct ky_export_job *job)
 	if (error)
 		return error;
 	put(w, "\n]");
-	w->left->snapshots += ky_walk_snapshots(w->trace) - w->clocks_put;
+	const uint64_t snapshots = ky_walk_snapshots(w->trace);
+	w->left->snapshots += snapshots - (snapshots && w->clocks_put);
+	count_idle(w);
 	put_metadata(w);
 	put_samples(w);
 	put(w, "}\n");

@@ -428,6 +428,8 @@ static uint64_t nothing_of(const struct ky_column *column)
 	case KY_HOLDS_TIME:
 		return (uint64_t)KY_TIME_NONE;
 	case KY_HOLDS_MINUS:
+	case KY_HOLDS_CPU:
+	case KY_HOLDS_CPU_OR:
 	case KY_HOLDS_DURATION:
 	case KY_HOLDS_OWNER:
 	case KY_HOLDS_BEFORE:

@@ -30,8 +30,9 @@ struct speedscope_export {
 		uint32_t row;
 	} * items;
 	uint64_t items_count, items_room;
-	uint32_t *path;
-	uint32_t depth, path_room;
+	uint32_t *path; /* frames of a stack, or the slices that are open */
+	int64_t *ends;  /* when the open slices end in the file: no later than those around them */
+	uint32_t depth, path_room, ends_room;
 };
 
 static void put(struct speedscope_export *w, const char *text)
@@ -72,7 +73,7 @@ static int put_frame(struct speedscope_export *w, uint32_t frame)
 static bool wanted_slice(const struct speedscope_export *w, uint32_t slice)
 {
 	return w->trace->slices.kind[slice] == KY_SLICE_SPAN &&
-	       ky_selected_slice(w->trace, w->job->selection, slice);
+	       ky_selected_any_slice(w->trace, w->job->selection, slice);
 }
 
 static int add_item(struct speedscope_export *w, uint64_t profile, uint32_t row)
@@ -178,6 +179,13 @@ static int put_samples(struct speedscope_export *w, const struct profile_item *i
 	return error;
 }
 
+/* Put a time of the trace, which may be as long as 64 bits can say. */
+static void put_time(struct speedscope_export *w, int64_t at)
+{
+	const int64_t begin = w->trace->begin_ns;
+	ky_json_append_uint(w->out, at > begin ? (uint64_t)at - (uint64_t)begin : 0);
+}
+
 static int put_event(struct speedscope_export *w, char type, uint32_t slice, int64_t at, bool first)
 {
 	const char text[] = {type, '\0'};
@@ -186,27 +194,29 @@ static int put_event(struct speedscope_export *w, char type, uint32_t slice, int
 	put(w, "\",\"frame\":");
 	ky_json_append_uint(w->out, *ky_u64_map_find(&w->frames, w->trace->slices.name[slice]));
 	put(w, ",\"at\":");
-	ky_json_append_int(w->out, at - w->trace->begin_ns);
+	put_time(w, at);
 	put(w, "}");
 	return pushed(w);
 }
 
-/* Return when an open slice ends in the file: no later than the one around it. */
-static int64_t end_of(const struct speedscope_export *w, uint32_t depth)
+static bool open_slice(struct speedscope_export *w, uint32_t slice)
 {
-	int64_t end = INT64_MAX;
-	for (uint32_t i = 0; i <= depth; i++) {
-		const int64_t own = ky_profile_end(w->trace, w->path[i]);
-		end = own < end ? own : end;
-	}
-	return end;
+	const int64_t around = w->depth ? w->ends[w->depth - 1] : INT64_MAX;
+	const int64_t own = ky_profile_end(w->trace, slice);
+	if (!KY_ARRAY_GROW(w->ends, w->ends_room, w->depth + 1) ||
+	    !KY_ARRAY_ADD(w->path, w->depth, w->path_room, slice))
+		return false;
+	w->ends[w->depth - 1] = own < around ? own : around;
+	return true;
 }
 
+/* Those around it are less deep. */
 static bool is_within(const struct speedscope_export *w, uint32_t slice, uint32_t around)
 {
-	uint32_t parent = w->trace->slices.parent[slice];
-	while (parent != KY_NONE && parent != around)
-		parent = w->trace->slices.parent[parent];
+	const struct ky_slices *const slices = &w->trace->slices;
+	uint32_t parent = slices->parent[slice];
+	while (parent != KY_NONE && slices->depth[parent] > slices->depth[around])
+		parent = slices->parent[parent];
 	return parent == around;
 }
 
@@ -225,19 +235,19 @@ static int put_slices(struct speedscope_export *w, const struct profile_item *it
 				  ky_track_process(w->trace, track), room),
 		 "evented", "nanoseconds");
 	put(w, "0,\"endValue\":");
-	ky_json_append_int(w->out, last - w->trace->begin_ns);
+	put_time(w, last);
 	put(w, ",\"events\":[");
 	w->depth = 0;
 	for (uint64_t i = 0; i <= count && !error; i++) {
 		while (w->depth && !error &&
 		       (i == count || !is_within(w, items[i].row, w->path[w->depth - 1]))) {
-			error = put_event(w, 'C', w->path[w->depth - 1], end_of(w, w->depth - 1),
+			error = put_event(w, 'C', w->path[w->depth - 1], w->ends[w->depth - 1],
 					  false);
 			w->depth--;
 		}
 		if (i == count || error)
 			break;
-		if (!KY_ARRAY_ADD(w->path, w->depth, w->path_room, items[i].row))
+		if (!open_slice(w, items[i].row))
 			return -ENOMEM;
 		error = put_event(w, 'O', items[i].row, w->trace->slices.ts[items[i].row], !i);
 	}
@@ -285,6 +295,7 @@ static int write_profile(const struct ky_export_job *job)
 	ky_u64_map_free(&w.frames);
 	KY_ARRAY_FREE(w.items, w.items_room);
 	KY_ARRAY_FREE(w.path, w.path_room);
+	KY_ARRAY_FREE(w.ends, w.ends_room);
 	ky_out_free(&w.clean);
 	return error;
 }

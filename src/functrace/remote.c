@@ -208,7 +208,10 @@ static bool is_child(pid_t pid)
 	       stat.parent == getpid();
 }
 
-/* Do as waitpid(), but leave the end of kymo's own child for the code that waits for it. */
+/*
+ * Do as waitpid(), but leave the end of kymo's own child for the code that waits for it, and only look at the stop of a
+ * thread that is to get a signal: if kymo is killed after it has taken that stop, the signal is lost.
+ */
 static pid_t take_stop(pid_t tid, int *status)
 {
 	siginfo_t seen = {0};
@@ -217,10 +220,10 @@ static pid_t take_stop(pid_t tid, int *status)
 		return -1;
 	if (seen.si_pid != tid)
 		return 0;
-	*status = 0;
-	const bool ended = seen.si_code == CLD_EXITED || seen.si_code == CLD_KILLED ||
-			   seen.si_code == CLD_DUMPED;
-	return ended && is_child(tid) ? tid : waitpid(tid, status, __WALL | WNOHANG);
+	const bool stopped = seen.si_code == CLD_TRAPPED || seen.si_code == CLD_STOPPED;
+	const bool looks = stopped && seen.si_status < NSIG;
+	*status = looks ? (int)((unsigned)seen.si_status << 8 | 0x7f) : 0;
+	return looks || (!stopped && is_child(tid)) ? tid : waitpid(tid, status, __WALL | WNOHANG);
 }
 
 int ky_remote_wait(pid_t tid, uint64_t timeout_ns, int *status)

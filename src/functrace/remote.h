@@ -33,10 +33,9 @@ struct ky_remote {
 	struct ky_remote_thread *threads;
 	uint32_t count, room;
 	bool stopped;
-	uint64_t syscall_at; /* a syscall instruction that is executable there */
-	uint64_t gadget;     /* the syscall gadget, see remote_call.c; 0: none yet */
-	uint64_t began_ns;   /* start of this stop */
-	int nice;            /* our own, before it; valid while hurries */
+	uint64_t gadget;   /* the syscall gadget, see remote_call.c; 0: none yet */
+	uint64_t began_ns; /* start of this stop */
+	int nice;          /* our own, before it; valid while hurries */
 	bool hurries;
 	uint64_t stopped_ns; /* duration of the last stop */
 	bool sealed; /* it is in a sandbox that may kill it for our system calls: make none */
@@ -70,8 +69,8 @@ int ky_remote_write(const struct ky_remote *remote, uint64_t address, const void
 		    size_t bytes);
 /*
  * Make a system call in the first thread, while all are stopped. Return its result, or -errno as the kernel has it.
- * Without a gadget, kymo sets the registers for it and puts them back, and must not be killed in between: this is
- * used for the call that maps the gadget.
+ * Without a gadget, one is put at the end of some code for as long as the call takes: this is used for the call that
+ * maps the gadget.
  */
 int64_t ky_remote_call(struct ky_remote *remote, long number, const uint64_t arguments[6]);
 /*

@@ -12,7 +12,10 @@
  * All signals are blocked during the call. The thread is stopped again when the call has been made, and gets its own
  * registers back. If kymo is killed before that, the thread runs through the gadget and goes on where it was: so
  * `back` and rax are such that it makes its own system call again, and the gadget unblocks signals. Any number of
- * threads may be in the gadget.
+ * threads may be in the gadget. It is never stepped: a thread whose tracer is killed would go on stepping, and die of it.
+ *
+ * The call that maps memory for the gadget needs one, too: that one is in unused bytes at the end of the vdso, or of a
+ * file's code, for as long as the call takes.
  *
  * Free addresses near a module are for the targets of its functions' jumps. Addresses into which a stack or the heap
  * (brk) will grow are avoided: a gap above the heap's start is used only far away from it, one below a stack not at
@@ -43,7 +46,6 @@
 #define SYS_pidfd_getfd 438
 #endif
 #define CALL_TIMEOUT_NS UINT64_C(5000000000)
-#define TRIES 100
 #define STARTING_STOPS_MAX 200 /* system calls before a program has a thread pointer */
 /* Stops of the gadget's first call: its entry and its end. */
 #define GADGET_STOPS 2
@@ -91,103 +93,7 @@ static size_t gadget_code_bytes(void)
 	return (size_t)(ky_remote_gadget_code_end - ky_remote_gadget_code);
 }
 
-/* ---- without a gadget ---- */
-
-/* Return the first syscall instruction between two addresses. */
-static uint64_t scan(const struct ky_remote *remote, uint64_t from, uint64_t to)
-{
-	uint8_t code[4096 + 1];
-	for (uint64_t at = from; at < to; at += 4096) {
-		const size_t bytes = to - at > 4096 ? sizeof(code) : 4096;
-		if (ky_remote_read(remote, at, code, bytes))
-			continue;
-		const uint8_t *found = memmem(code, bytes, "\x0f\x05", 2);
-		if (found)
-			return at + (uint64_t)(found - code);
-	}
-	return 0;
-}
-
-/* Find a syscall instruction, in the vdso first: every process has it, and it stays. */
-static uint64_t find_syscall(const struct ky_remote *remote)
-{
-	struct ky_proc_maps maps;
-	struct ky_proc_mapping mapping;
-	uint64_t found = 0;
-	bool best = false;
-	(void)ky_proc_maps_open(&maps, remote->pid);
-	while (!best && ky_proc_maps_next(&maps, &mapping)) {
-		const bool vdso = strcmp(mapping.path, "[vdso]") == 0;
-		if (!(mapping.protection & PROT_EXEC) || strcmp(mapping.path, "[vsyscall]") == 0 ||
-		    (found && !vdso))
-			continue;
-		const uint64_t at = scan(remote, mapping.start, mapping.end);
-		found = at ? at : found;
-		best = vdso && found;
-	}
-	ky_proc_maps_close(&maps);
-	return found;
-}
-
-static void set_call(struct user_regs_struct *registers, uint64_t at, long number,
-		     const uint64_t arguments[6])
-{
-	registers->rip = at;
-	registers->rax = (uint64_t)number;
-	registers->orig_rax = UINT64_MAX;
-	registers->rdi = arguments[0];
-	registers->rsi = arguments[1];
-	registers->rdx = arguments[2];
-	registers->r10 = arguments[3];
-	registers->r8 = arguments[4];
-	registers->r9 = arguments[5];
-}
-
-/*
- * Step over one instruction; signals are blocked, but the group may be stopped or continued in between: then step
- * again.
- */
-static int step(pid_t tid)
-{
-	int status = 0;
-	for (int turn = 0; turn < TRIES; turn++) {
-		if (ptrace(PTRACE_SINGLESTEP, tid, 0, 0))
-			return -errno;
-		const int error = ky_remote_wait(tid, CALL_TIMEOUT_NS, &status);
-		if (error)
-			return error;
-		if (status >> 16 == 0 && WSTOPSIG(status) == SIGTRAP)
-			return 0;
-	}
-	return -EBUSY;
-}
-
-static int64_t call_directly(struct ky_remote *remote, long number, const uint64_t arguments[6])
-{
-	struct ky_remote_thread *thread = &remote->threads[0];
-	struct user_regs_struct registers = thread->registers;
-	uint64_t mask = 0;
-	const uint64_t all = UINT64_MAX;
-	if (!remote->syscall_at)
-		remote->syscall_at = find_syscall(remote);
-	if (!remote->syscall_at)
-		return -ENOEXEC;
-	if (ptrace(PTRACE_GETSIGMASK, thread->tid, sizeof(mask), &mask) ||
-	    ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(all), &all))
-		return -errno;
-	set_call(&registers, remote->syscall_at, number, arguments);
-	int64_t result =
-		ptrace(PTRACE_SETREGS, thread->tid, 0, &registers) ? -errno : step(thread->tid);
-	if (result == 0)
-		result = ptrace(PTRACE_GETREGS, thread->tid, 0, &registers)
-				 ? -errno
-				 : (int64_t)registers.rax;
-	ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
-	ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof(mask), &mask);
-	return result;
-}
-
-/* ---- with a gadget ---- */
+/* ---- calls ---- */
 
 int ky_remote_set_gadget(struct ky_remote *remote, uint64_t address)
 {
@@ -264,6 +170,70 @@ static int64_t call_at_gadget(struct ky_remote *remote, struct ky_remote_thread 
 	return result;
 }
 
+/* ---- a place for the first gadget ---- */
+
+/* The last bytes of a mapping, where the gadget is for a moment. */
+struct place {
+	uint64_t at; /* 0: none */
+	bool unused; /* nothing is there */
+	uint8_t before[KY_REMOTE_GADGET_BYTES];
+};
+
+/* Report whether nothing is there, or what a kymo that was killed has left. */
+static bool is_unused(const uint8_t *code)
+{
+	static const uint8_t nothing[KY_REMOTE_GADGET_BYTES];
+	return memcmp(code, nothing, sizeof(nothing)) == 0 ||
+	       memcmp(code, ky_remote_gadget_code, gadget_code_bytes()) == 0;
+}
+
+/*
+ * Find executable memory that ends with unused bytes, as the last page of most files' code does. The vdso is best: every
+ * process has it, and it stays. Without any, others' bytes are taken, and are missing if kymo is killed just then.
+ */
+static struct place find_place(const struct ky_remote *remote)
+{
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
+	struct place found = {0}, place;
+	bool best = false;
+	(void)ky_proc_maps_open(&maps, remote->pid);
+	while (!best && ky_proc_maps_next(&maps, &mapping)) {
+		const bool vdso = strcmp(mapping.path, "[vdso]") == 0;
+		place.at = mapping.end - KY_REMOTE_GADGET_BYTES;
+		if (!(mapping.protection & PROT_EXEC) || mapping.flags != MAP_PRIVATE ||
+		    strcmp(mapping.path, "[vsyscall]") == 0 ||
+		    ky_remote_read(remote, place.at, place.before, sizeof(place.before)))
+			continue;
+		place.unused = is_unused(place.before);
+		if (!found.at || (place.unused && (vdso || !found.unused)))
+			found = place;
+		best = vdso && found.unused;
+	}
+	ky_proc_maps_close(&maps);
+	if (found.unused)
+		memset(found.before, 0, sizeof(found.before));
+	return found;
+}
+
+/* Make a call with a gadget that is there only for this call. */
+static int64_t call_at_place(struct ky_remote *remote, struct ky_remote_thread *thread, long number,
+			     const uint64_t arguments[6])
+{
+	struct user_regs_struct registers;
+	const struct place place = find_place(remote);
+	int64_t result = place.at ? ky_remote_set_gadget(remote, place.at) : -ENOEXEC;
+	if (result)
+		return result;
+	result = call_at_gadget(remote, thread, number, arguments);
+	/* A thread that could not be stopped again may still be there. */
+	if (ptrace(PTRACE_GETREGS, thread->tid, 0, &registers) == 0 &&
+	    registers.rip - place.at >= KY_REMOTE_GADGET_BYTES)
+		(void)ky_remote_write(remote, place.at, place.before, gadget_code_bytes());
+	remote->gadget = 0;
+	return result;
+}
+
 int64_t ky_remote_call(struct ky_remote *remote, long number, const uint64_t arguments[6])
 {
 	if (!remote->count)
@@ -276,7 +246,7 @@ int64_t ky_remote_call(struct ky_remote *remote, long number, const uint64_t arg
 		return -errno;
 	thread->changed = false;
 	return remote->gadget ? call_at_gadget(remote, thread, number, arguments)
-			      : call_directly(remote, number, arguments);
+			      : call_at_place(remote, thread, number, arguments);
 }
 
 int ky_remote_await_thread_pointer(struct ky_remote *remote)

@@ -154,22 +154,52 @@ static void count_signal(int signal, siginfo_t *info, void *context)
 		signals_seen++;
 }
 
-/* Ends well when so many signals came, each with its number, in order. */
+static int signals_wanted;
+
+static void end_with_count(int signal)
+{
+	(void)signal;
+	_exit(signals_seen == signals_wanted ? 7 : 8);
+}
+
+/* Ends well when so many signals came, each with its number, in order; or badly with the next one. */
 static int run_signals(int count)
 {
 	struct sigaction action = {.sa_flags = SA_SIGINFO};
 	sigset_t none;
+	signals_wanted = count;
+	(void)signal(SIGRTMIN + 1, end_with_count);
 	action.sa_sigaction = count_signal;
+	sigemptyset(&action.sa_mask);
+	sigaddset(&action.sa_mask, SIGRTMIN + 1);
 	sigemptyset(&none);
 	sigaction(SIGRTMIN, &action, NULL);
 	sigset_t blocked;
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGRTMIN);
+	sigaddset(&blocked, SIGRTMIN + 1);
 	sigprocmask(SIG_BLOCK, &blocked, NULL);
 	say(own_tid());
 	while (signals_seen < count)
 		sigsuspend(&none);
 	return 7;
+}
+
+static void *exec_in_thread(void *unused)
+{
+	wait_for_go();
+	execl("/proc/self/exe", "test_crash_watch", "abort", NULL);
+	return unused;
+}
+
+/* Another thread than the first runs another program, which aborts. */
+static int run_exec(void)
+{
+	pthread_t thread;
+	say(own_tid());
+	pthread_create(&thread, NULL, exec_in_thread, NULL);
+	pthread_join(thread, NULL);
+	return 4;
 }
 
 static void *wait_in_thread(void *unused)
@@ -302,6 +332,8 @@ int crash_program(int argc, char **argv)
 		return run_reports(argc > 2 ? argv[2] : "");
 	if (strcmp(name, "signals") == 0)
 		return run_signals(count);
+	if (strcmp(name, "exec") == 0)
+		return run_exec();
 	if (strcmp(name, "threads") == 0)
 		return run_threads(count);
 	if (strcmp(name, "churn") == 0)

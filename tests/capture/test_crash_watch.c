@@ -386,6 +386,44 @@ static void signals_come_through_unchanged(void **state)
 	assert_int_equal(seen.count, 0);
 }
 
+/* The tracer is killed while signals are on their way. */
+static void no_signal_is_lost_with_the_tracer(void **state)
+{
+	(void)state;
+	static struct seen seen;
+	struct program p;
+	start(&p, "signals", "20000");
+	for (int i = 0; i < 40; i++) {
+		struct ky_crash_watch *watch = open_watch(&seen);
+		add_and_wait(watch, p.pid);
+		for (int j = 0; j < 500; j++) {
+			const union sigval value = {.sival_int = i * 500 + j};
+			while (sigqueue(p.pid, SIGRTMIN, value) != 0)
+				assert_int_equal(errno, EAGAIN);
+		}
+		ky_crash_watch_close(&watch);
+	}
+	assert_int_equal(kill(p.pid, SIGRTMIN + 1), 0); /* comes last */
+	assert_int_equal(end_of(&p), 7 << 8);
+}
+
+static void a_thread_runs_another_program(void **state)
+{
+	(void)state;
+	static struct seen seen;
+	struct program p;
+	struct ky_crash_watch *watch = open_watch(&seen);
+	start(&p, "exec", NULL);
+	add_and_wait(watch, p.pid);
+	go(&p);
+	go(&p);
+	wait_fired(watch, &seen);
+	assert_int_equal(WTERMSIG(end_of(&p)), SIGABRT);
+	assert_int_equal(seen.signal, SIGABRT);
+	assert_int_equal(seen.count, 1);
+	ky_crash_watch_close(&watch);
+}
+
 static void five_hundred_threads_are_watched(void **state)
 {
 	(void)state;
@@ -703,7 +741,7 @@ static void a_tracer_that_dies_lets_go(void **state)
 	assert_int_equal(seen.count, 0);
 }
 
-/* Its debug file is a pipe that nobody writes to: opening it would take for ever. */
+/* Its debug file is a pipe that nobody writes to: opening it would take for ever. The signal comes through all the same. */
 static void a_debug_file_that_never_opens_keeps_nobody(void **state)
 {
 	(void)state;
@@ -721,13 +759,15 @@ static void a_debug_file_that_never_opens_keeps_nobody(void **state)
 	snprintf(path, sizeof(path), "%s/program", folder);
 	if (made) {
 		program_path = path;
-		start(&p, "abort", NULL);
+		start(&p, "wait", NULL);
 		program_path = "/proc/self/exe";
 		add_and_wait(watch, p.pid);
-		go(&p);
+		kill(p.pid, SIGQUIT);
 		wait_fired(watch, &seen);
-		assert_int_equal(WTERMSIG(end_of(&p)), SIGABRT);
-		assert_int_equal(seen.signal, SIGABRT);
+		close(p.in); /* without the signal, it ends by itself */
+		p.in = -1;
+		assert_int_equal(WTERMSIG(end_of(&p)), SIGQUIT);
+		assert_int_equal(seen.signal, SIGQUIT);
 		ky_crash_watch_close(&watch);
 	}
 	snprintf(command, sizeof(command), "rm -r %s", folder);
@@ -768,6 +808,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_quick_handler_does_not_hide_the_fault),
 		cmocka_unit_test(stopping_and_going_on_work_as_ever),
 		cmocka_unit_test(signals_come_through_unchanged),
+		cmocka_unit_test(no_signal_is_lost_with_the_tracer),
+		cmocka_unit_test(a_thread_runs_another_program),
 		cmocka_unit_test(five_hundred_threads_are_watched),
 		cmocka_unit_test(watching_and_letting_go_under_load_is_not_noticed),
 		cmocka_unit_test(a_process_is_let_go_and_taken_up_again),

@@ -16,11 +16,13 @@
 #include "capture/kernel_trace.h"
 
 #include "capture/kernel_events.h"
+#include "capture/recorder_slot.h"
 #include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <signal.h>
@@ -82,25 +84,19 @@ static int set_tracefs(char message[KY_MESSAGE_BYTES])
 	return tracefs_set_tracing_dir(path) == 0 ? 0 : -ENOMEM;
 }
 
-/* Return when the process began, in clock ticks since boot; 0 when it has ended. */
-static unsigned long long start_of(pid_t pid)
+/*
+ * Report whether a kymo that has ended made the instance. One of another container is left alone: its pid means another
+ * process here, or none.
+ */
+static bool is_left_over(const char *name, const struct ky_recorder_slot_owner *own)
 {
-	struct ky_proc_stat stat;
-	return ky_proc_stat(pid, 0, &stat) == 0 && !ky_proc_state_ended(stat.state)
-		       ? stat.start_ticks
-		       : 0;
-}
-
-/* Report whether a kymo that has ended made the instance. */
-static bool is_left_over(const char *name)
-{
-	int pid;
-	unsigned long long start;
+	struct ky_recorder_slot_owner maker = {0};
 	int used = 0;
-	if (sscanf(name, "kymo-%d-%llu%n", &pid, &start, &used) != 2 || pid <= 0 ||
+	if (sscanf(name, "kymo-%" SCNu32 "-%" SCNu64 "-%" SCNx64 "%n", &maker.pid,
+		   &maker.started_ns, &maker.namespaces, &used) != 3 ||
 	    (name[used] != '\0' && name[used] != '-'))
 		return false;
-	return start_of(pid) != start;
+	return ky_recorder_slot_is_over(&maker, own);
 }
 
 /* Call each() with the path of every instance; return the sum of its results. */
@@ -108,6 +104,7 @@ static uint32_t each_left_over(bool (*each)(const char *path))
 {
 	char path[PATH_MAX];
 	uint32_t sum = 0;
+	const struct ky_recorder_slot_owner own = ky_recorder_slot_self();
 	const char *place = find_tracefs();
 	if (!place)
 		return 0;
@@ -115,8 +112,9 @@ static uint32_t each_left_over(bool (*each)(const char *path))
 	DIR *open = opendir(path);
 	const struct dirent *entry;
 	while (open && (entry = readdir(open)))
-		if (is_left_over(entry->d_name) && snprintf(path, sizeof(path), "%s/instances/%s",
-							    place, entry->d_name) < PATH_MAX)
+		if (is_left_over(entry->d_name, &own) &&
+		    snprintf(path, sizeof(path), "%s/instances/%s", place, entry->d_name) <
+			    PATH_MAX)
 			sum += each(path);
 	if (open)
 		closedir(open);
@@ -146,12 +144,13 @@ uint32_t ky_kernel_trace_left_over(void)
 
 static int make_instance(struct tracefs_instance **out, char message[KY_MESSAGE_BYTES])
 {
-	const unsigned long long start = start_of(getpid());
+	const struct ky_recorder_slot_owner own = ky_recorder_slot_self();
 	struct tracefs_instance *instance = NULL;
-	char name[64];
+	char name[96];
 	*out = NULL;
 	for (int i = 0; i < INSTANCES_MAX && !*out; i++) {
-		int used = snprintf(name, sizeof(name), "kymo-%d-%llu", (int)getpid(), start);
+		int used = snprintf(name, sizeof(name), "kymo-%" PRIu32 "-%" PRIu64 "-%" PRIx64,
+				    own.pid, own.started_ns, own.namespaces);
 		if (i)
 			snprintf(name + used, sizeof(name) - (size_t)used, "-%d", i);
 		errno = 0;

@@ -2,7 +2,7 @@
 /*
  * kernel_trace.h: the kernel's own events, through ftrace.
  *
- * A capture has an instance of its own in tracefs (instances/kymo-PID-START), with the clock set to
+ * A capture has an instance of its own in tracefs (instances/kymo-PID-START-NAMESPACE), with the clock set to
  * "boot", so that its times are those of the drums. Pages of per_cpu/cpuN/trace_pipe_raw go as they
  * are into a stream of the bundle (KY_KYMO_STREAM_FTRACE: an archive of a copy of tracefs, which
  * the reader of ftrace-pages reads). The instance is removed at the end; one that a killed kymo

@@ -68,9 +68,8 @@ struct ky_recorder_slot_owner ky_recorder_slot_self(void)
 	return own;
 }
 
-/* Report whether it is certain that the owner is gone. own is this process. */
-static bool is_over(const struct ky_recorder_slot_owner *life,
-		    const struct ky_recorder_slot_owner *own)
+bool ky_recorder_slot_is_over(const struct ky_recorder_slot_owner *life,
+			      const struct ky_recorder_slot_owner *own)
 {
 	if (life->namespaces == 0 || life->namespaces != own->namespaces || life->pid == 0 ||
 	    life->pid > INT32_MAX)
@@ -380,7 +379,7 @@ uint32_t ky_recorder_slot_count(const struct ky_drum_header *header,
 	for (; taken; taken &= taken - 1) {
 		const uint32_t slot = (uint32_t)__builtin_ctzll(taken);
 		const struct ky_recorder_slot_owner life = owner_of(&header->recorders[slot]);
-		count += slot < KY_RECORDERS_INSIDE || !is_over(&life, own);
+		count += slot < KY_RECORDERS_INSIDE || !ky_recorder_slot_is_over(&life, own);
 	}
 	return count;
 }
@@ -396,7 +395,7 @@ static void free_if_gone(const struct ky_drum_map *map, const struct ky_drum_vie
 		.started_ns = __atomic_load_n(&recorder->started_ns, __ATOMIC_RELAXED),
 	};
 	uint64_t signed_in = life.namespaces;
-	if (!is_over(&life, own) ||
+	if (!ky_recorder_slot_is_over(&life, own) ||
 	    !__atomic_compare_exchange_n(&recorder->namespaces, &signed_in, 0, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return;
@@ -414,7 +413,7 @@ bool ky_recorder_slot_left(const struct ky_drum_header *header,
 {
 	for (uint32_t slot = KY_RECORDERS_INSIDE; slot < KY_RECORDERS_MAX; slot++) {
 		const struct ky_recorder_slot_owner life = owner_of(&header->recorders[slot]);
-		if (is_over(&life, own))
+		if (ky_recorder_slot_is_over(&life, own))
 			return true;
 	}
 	return false;

@@ -20,6 +20,9 @@ struct ky_recorder_slot_owner {
 
 /* Return this process as an owner. */
 struct ky_recorder_slot_owner ky_recorder_slot_self(void);
+/* Report whether it is certain that the owner is gone. own is this process. */
+bool ky_recorder_slot_is_over(const struct ky_recorder_slot_owner *life,
+			      const struct ky_recorder_slot_owner *own);
 
 /*
  * Free the slots of recorders that are gone, take one, and switch on what the globs select (NULL: all), now and when

@@ -6,10 +6,12 @@
  * The watched process is a puppet: it obeys bytes in a pipe, and answers each with one.
  */
 #include "capture/kernel_trace.h"
+#include "capture/recorder_slot.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -493,13 +495,21 @@ static void a_killed_recorder_leaves_no_instance(void **unused)
 /* As if its guard had been killed too. */
 static void what_is_left_all_the_same_is_removed_by_the_next(void **unused)
 {
-	static const char path[] = TRACING "/instances/kymo-1-99999999999";
+	char path[128], others[128];
 	(void)unused;
+	const uint64_t namespaces = ky_recorder_slot_self().namespaces;
+	snprintf(path, sizeof(path), TRACING "/instances/kymo-1-99999999999-%" PRIx64, namespaces);
+	snprintf(others, sizeof(others), TRACING "/instances/kymo-1-99999999999-%" PRIx64,
+		 namespaces ^ 1);
 	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(mkdir(others, 0700), 0);
 	assert_true(ky_kernel_trace_left_over() >= 1);
 	struct ky_kernel_trace *kernel = begin("sched", NULL, &plain);
 	assert_int_not_equal(access(path, F_OK), 0);
 	ky_kernel_trace_close(&kernel);
+	/* What another container's kymo made is its own. */
+	assert_int_equal(access(others, F_OK), 0);
+	assert_int_equal(rmdir(others), 0);
 }
 
 static void what_was_overwritten_is_counted(void **unused)

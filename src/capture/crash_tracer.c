@@ -47,9 +47,7 @@
 #include <unistd.h>
 
 #define STOPS_AT_ONCE 1000 /* before the socket is looked at again */
-/* Time for all threads of a process to stop: one may be waiting for its vfork child. */
-#define LEAVE_MS 500u
-#define STACK_S 15u /* crash_stack.c is done by then, unless a file blocks it */
+#define STACK_S 15u        /* crash_stack.c is done by then, unless a file blocks it */
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 
@@ -612,7 +610,7 @@ static uint32_t leave_threads(struct tracer *t, pid_t pid, uint64_t until_ns, in
 /* Release a process, but not its children. Threads that others made in the meantime are found in the next pass. */
 static void leave(struct tracer *t, pid_t pid)
 {
-	const uint64_t until_ns = ky_os_boottime() + LEAVE_MS * UINT64_C(1000000);
+	const uint64_t until_ns = ky_os_boottime() + KY_CRASH_LEAVE_MS * UINT64_C(1000000);
 	int error = 0;
 	interrupt_threads(pid);
 	while (!error && leave_threads(t, pid, until_ns, &error) != 0)

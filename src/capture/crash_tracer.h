@@ -37,6 +37,9 @@
  */
 int ky_crash_stack(pid_t pid, pid_t tid, char text[KY_CRASH_STACK_BYTES]);
 
+/* Time for all threads of a process to stop: one may be waiting for its vfork child. */
+#define KY_CRASH_LEAVE_MS 2000u
+
 enum ky_crash_message_kind {
 	KY_CRASH_ADD,     /* to the tracer: pid */
 	KY_CRASH_ADDED,   /* pid, status: 0 or -errno; other: the tracer that it has already */

@@ -305,6 +305,24 @@ static bool receive(struct ky_crash_watch *w)
 	return false;
 }
 
+static int send_question(const struct ky_crash_watch *w, uint32_t question, pid_t pid)
+{
+	const struct ky_crash_message message = {.kind = question, .pid = pid};
+	const size_t bytes = offsetof(struct ky_crash_message, stack) + 1;
+	if (w->socket < 0)
+		return -EPIPE;
+	return send(w->socket, &message, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+/* Nobody waits for this answer any more. A process that was let go of too late is watched again. */
+static void take_late(struct ky_crash_watch *w, const struct ky_crash_message *m)
+{
+	w->unanswered--;
+	if (m->kind == KY_CRASH_LEFT && m->status == 0 && find(w, m->pid) &&
+	    send_question(w, KY_CRASH_ADD, m->pid) == 0)
+		w->unanswered++;
+}
+
 static void take_message(struct ky_crash_watch *w, const struct ky_crash_message *m)
 {
 	if (m->kind == KY_CRASH_CRASHED)
@@ -312,7 +330,7 @@ static void take_message(struct ky_crash_watch *w, const struct ky_crash_message
 	else if (m->kind == KY_CRASH_ENDED)
 		take_end(w, m);
 	else if ((m->kind == KY_CRASH_ADDED || m->kind == KY_CRASH_LEFT) && w->unanswered)
-		w->unanswered--;
+		take_late(w, m);
 }
 
 /* Keep the message for the next round: nothing fires while the caller adds. */
@@ -325,14 +343,15 @@ static void keep_early(struct ky_crash_watch *w)
 		free(copy);
 }
 
-/* Wait for the answer. Return 0 when it takes too long: then it comes in a round and is ignored. */
+/* Wait for the answer. Return -ETIMEDOUT when it takes too long: then it comes in a round and is ignored. */
 static int wait_for(struct ky_crash_watch *w, uint32_t kind, pid_t pid, int32_t *other)
 {
+	const int wait_ms = ADD_WAIT_MS + (kind == KY_CRASH_LEFT ? (int)KY_CRASH_LEAVE_MS : 0);
 	while (w->socket >= 0) {
 		struct pollfd poller = {.fd = w->socket, .events = POLLIN};
-		if (poll(&poller, 1, w->unanswered ? 0 : ADD_WAIT_MS) == 0) {
+		if (poll(&poller, 1, w->unanswered ? 0 : wait_ms) == 0) {
 			w->unanswered++;
-			return 0;
+			return -ETIMEDOUT;
 		}
 		if (!receive(w))
 			continue;
@@ -347,13 +366,10 @@ static int wait_for(struct ky_crash_watch *w, uint32_t kind, pid_t pid, int32_t 
 
 static int ask_tracer(struct ky_crash_watch *w, uint32_t question, pid_t pid, int32_t *other)
 {
-	const struct ky_crash_message message = {.kind = question, .pid = pid};
-	const size_t bytes = offsetof(struct ky_crash_message, stack) + 1;
-	if (w->socket < 0)
-		return -EPIPE;
-	if (send(w->socket, &message, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		return -errno;
-	return wait_for(w, question == KY_CRASH_ADD ? KY_CRASH_ADDED : KY_CRASH_LEFT, pid, other);
+	const int error = send_question(w, question, pid);
+	return error ? error
+		     : wait_for(w, question == KY_CRASH_ADD ? KY_CRASH_ADDED : KY_CRASH_LEFT, pid,
+				other);
 }
 
 static int refuse(int error, pid_t pid, int32_t other, char message[KY_MESSAGE_BYTES])
@@ -397,7 +413,9 @@ int ky_crash_watch_add(struct ky_crash_watch *w, pid_t pid, char message[KY_MESS
 	oom_begin(&process->memory, pid);
 	if (process->pidfd < 0)
 		process->pidfd = ky_proc_pidfd(pid);
-	const int error = ask_tracer(w, KY_CRASH_ADD, pid, &other);
+	int error = ask_tracer(w, KY_CRASH_ADD, pid, &other);
+	if (error == -ETIMEDOUT)
+		error = 0; /* it will be added */
 	process->traced = error == 0;
 	if (error != -ESRCH && error != -ENOENT)
 		return error ? refuse(error, pid, other, message) : 0;

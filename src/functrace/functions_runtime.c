@@ -97,6 +97,8 @@ static const char *const names[] = {
 	"_dl_vsym",
 	"__asan_*",
 	"__tsan_*",
+	/* record an event: a span that they begin or end would overlap their call */
+	"kymo_i_*",
 	/* run before there are threads, in static programs */
 	"_dl_relocate_static_pie",
 	"__libc_setup_tls",

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 # functions.sh: --functions on the command line: what is refused and how, and what a trace of calls holds.
 #
-#	functions.sh KYMO CALLS
+#	functions.sh KYMO CALLS [SPANS]
 #
 # A check is a line "name: ok", "name: skipped: why" or "name: FAILED" with what was seen. Exit 1 when any failed.
 set -u
 kymo=$(realpath "$1")
 calls=$(realpath "$2")
+spans=${3:+$(realpath "$3")}
 work=$(mktemp -d)
 started=()
 finish() {
@@ -146,6 +147,15 @@ run run --functions='work' --engine patch -q -o work.kymo -- "$calls" 100
 [ $code -eq 0 ] && [ "$(ask work.kymo "select count(*) from slice where name='work'")" = 100 ] &&
 	[ "$(ask work.kymo "select count(*) from slice where name='leaf'")" = 0 ]
 report 'a list of functions' $?
+
+if [ -n "$spans" ]; then
+	run run --functions --engine patch -q -o spans.kymo -- "$spans" 100
+	[ $code -eq 0 ] && [ "$(ask spans.kymo "select count(*) from slice s join slice p on s.parent_id=p.id join slice c on c.parent_id=s.id where
+			s.name='span' and p.name='work' and c.name='leaf'")" = 100 ] && "$kymo" validate spans.kymo >out
+	report 'spans of trace points are within the calls around them' $?
+else
+	skip 'spans of trace points are within the calls around them' 'a program with a sanitizer'
+fi
 
 run run --functions='work,leaf' --entry-only --engine patch -q -o entry.kymo -- "$calls" 100
 [ $code -eq 0 ] && [ "$(ask entry.kymo "select count(*) from slice where name='leaf' and dur=0")" = 200 ]

@@ -573,8 +573,7 @@ void ky_attached_drum_window(struct ky_attached_drum *d, uint64_t from_ns, uint6
 	if (ky_drum_window_read(&d->window, &d->pieces, from_ns, to_ns) != 0)
 		d->damaged++;
 	/* A window that continues another one has the beginnings of its spans. */
-	if (d->layer != KY_DRUM_OWN && from_ns > d->window_ns &&
-	    ky_drum_window_open_spans(&d->pieces, from_ns) != 0)
+	if (from_ns > d->window_ns && ky_drum_window_open_spans(&d->pieces, from_ns) != 0)
 		d->damaged++;
 	d->window_ns = to_ns > d->window_ns ? to_ns : d->window_ns;
 	write_clocks(d, from_ns, to_ns);

@@ -219,12 +219,12 @@ int ky_drum_window_read(struct ky_drum_window *window, struct ky_stream *stream,
 
 /* ---- the spans that were open when it began ---- */
 
-/* What fits into a piece; deeper ones are left out. */
-#define DEPTH_MAX (KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS)
+/* Deeper spans are left out. */
+#define DEPTH_MAX 1024u
 
-struct open_call {
+struct open_span {
 	const struct ky_site *site; /* first: an item of a span stack */
-	uint64_t word;              /* of its beginning; 0: not to be handed out */
+	uint32_t at;                /* where its beginning is in kept, if it is wanted */
 };
 
 struct before {
@@ -232,7 +232,9 @@ struct before {
 	uint64_t from_ticks;
 	uint64_t words[KY_BLOCK_WORDS];
 	struct ky_block last;       /* the last piece before the window: whose ring it is */
-	struct ky_span_stack stack; /* of struct open_call */
+	struct ky_span_stack stack; /* of struct open_span */
+	uint64_t *kept;             /* the words of their beginnings, one after the other */
+	uint32_t kept_count, kept_room;
 };
 
 /* Return the first tick that is not before the time. */
@@ -252,24 +254,51 @@ static uint64_t ticks_at(struct ky_clock_map *clock, uint64_t ns)
 	return low;
 }
 
-static void take_event(struct before *b, uint64_t word)
+static struct open_span *span_at(const struct before *b, uint32_t level)
 {
-	const struct ky_site *const site = ky_sites_get(&b->stream->sites, word);
+	return ky_span_stack_at(&b->stack, sizeof(struct open_span), level);
+}
+
+static void forget_from(struct before *b, uint32_t depth)
+{
+	if (depth < b->stack.depth)
+		b->kept_count = span_at(b, depth)->at;
+	b->stack.depth = depth;
+}
+
+static void forget_all(struct before *b)
+{
+	forget_from(b, 0);
+	b->stack.beyond = 0;
+}
+
+static void take_begin(struct before *b, const struct ky_site *site, const uint64_t *words)
+{
+	const uint32_t count = 1 + KY_WORD_LENGTH(words[0]);
+	struct open_span *span = ky_span_stack_push(&b->stack, sizeof(*span), DEPTH_MAX, site);
+	if (!span)
+		return;
+	span->at = b->kept_count;
+	if (!ky_stream_wants(b->stream, site) ||
+	    !KY_ARRAY_GROW(b->kept, b->kept_room, b->kept_count + count))
+		return;
+	memcpy(&b->kept[b->kept_count], words, count * sizeof(*words));
+	b->kept_count += count;
+}
+
+static void take_event(struct before *b, const uint64_t *words)
+{
+	const struct ky_site *const site = ky_sites_get(&b->stream->sites, words[0]);
 	if (!site)
 		return;
-	if (site->kind == KYMO_KIND_END || KY_WORD_IS_END(word)) {
+	if (site->kind == KYMO_KIND_END || KY_WORD_IS_END(words[0])) {
 		if (ky_span_stack_end_beyond(&b->stack))
 			return;
 		const struct ky_span_end ends =
-			ky_span_stack_end(&b->stack, sizeof(struct open_call), site);
-		b->stack.depth -= ends.inner + ends.found;
+			ky_span_stack_end(&b->stack, sizeof(struct open_span), site);
+		forget_from(b, b->stack.depth - ends.inner - ends.found);
 	} else if (site->kind == KYMO_KIND_BEGIN) {
-		struct open_call *call =
-			ky_span_stack_push(&b->stack, sizeof(*call), DEPTH_MAX, site);
-		if (call)
-			call->word = KY_WORD_LENGTH(word) || !ky_stream_wants(b->stream, site)
-					     ? 0
-					     : word;
+		take_begin(b, site, words);
 	}
 }
 
@@ -278,7 +307,7 @@ static bool take_piece(struct before *b, const struct ky_block *block)
 {
 	uint32_t high = block->high;
 	if (block->lost || block->tid != b->last.tid || block->pid != b->last.pid)
-		b->stack.depth = b->stack.beyond = 0;
+		forget_all(b);
 	b->last = *block;
 	for (uint32_t at = 0; at < block->count; at += 1 + KY_WORD_LENGTH(block->words[at])) {
 		const uint64_t word = block->words[at];
@@ -288,34 +317,60 @@ static bool take_piece(struct before *b, const struct ky_block *block)
 			continue;
 		if (((uint64_t)high << 32 | KY_WORD_LOW(word)) >= b->from_ticks)
 			return false;
-		take_event(b, word);
+		if (KY_WORD_LENGTH(word) < block->count - at)
+			take_event(b, &block->words[at]);
 	}
 	return true;
+}
+
+static void hand_out_begins(struct before *b, const struct ky_thread *thread, uint32_t count,
+			    uint32_t events)
+{
+	struct ky_block block = b->last;
+	block.high = (uint32_t)(b->from_ticks >> 32);
+	block.count = count;
+	block.events = events;
+	block.lost = 0;
+	block.words = b->words;
+	if (events)
+		b->stream->sink.block(b->stream->sink.context, &block, thread);
 }
 
 static void hand_out_open(struct before *b)
 {
 	const struct ky_stream_sink *const sink = &b->stream->sink;
 	const uint64_t low = UINT32_MAX;
+	uint32_t count = 0, events = 0;
 	bool renamed = false;
-	struct ky_block block = b->last;
 	const struct ky_thread *const thread = ky_sites_thread(
-		&b->stream->sites, block.pid, block.tid, block.name, block.ticks, &renamed);
-	block.count = 0;
-	for (uint32_t i = 0; i < b->stack.depth; i++) {
-		const struct open_call *call = ky_span_stack_at(&b->stack, sizeof(*call), i);
-		if (call->word)
-			b->words[block.count++] = (call->word & ~low) | (b->from_ticks & low);
-	}
-	if (!thread || !block.count)
+		&b->stream->sites, b->last.pid, b->last.tid, b->last.name, b->last.ticks, &renamed);
+	if (!thread || !b->kept_count)
 		return;
 	if (renamed)
 		sink->thread(sink->context, thread);
-	block.high = (uint32_t)(b->from_ticks >> 32);
-	block.events = block.count;
-	block.lost = 0;
-	block.words = b->words;
-	sink->block(sink->context, &block, thread);
+	for (uint32_t at = 0; at < b->kept_count;) {
+		const uint32_t words = 1 + KY_WORD_LENGTH(b->kept[at]);
+		if (count + words > KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS) {
+			hand_out_begins(b, thread, count, events);
+			count = events = 0;
+		}
+		memcpy(&b->words[count], &b->kept[at], words * sizeof(*b->words));
+		b->words[count] = (b->kept[at] & ~low) | (b->from_ticks & low);
+		count += words;
+		at += words;
+		events++;
+	}
+	hand_out_begins(b, thread, count, events);
+}
+
+/*
+ * Report whether the thread has left its ring, for a larger one or for good: it may have ended since what is open there.
+ */
+static bool has_left(const struct before *b, uint32_t ring)
+{
+	const struct ky_drum_ring *const entry = &b->stream->view.rings[ring];
+	return __atomic_load_n(&entry->owner, __ATOMIC_ACQUIRE) != b->last.tid &&
+	       __atomic_load_n(&entry->released_ticks, __ATOMIC_RELAXED) != 0;
 }
 
 static void find_open(struct before *b, uint32_t ring)
@@ -323,7 +378,7 @@ static void find_open(struct before *b, uint32_t ring)
 	struct ky_ring_cursor cursor;
 	struct ky_block block;
 	ky_ring_cursor_init(&cursor, ring, false);
-	b->stack.depth = b->stack.beyond = 0;
+	forget_all(b);
 	b->last = (struct ky_block){0};
 	if (!ky_ring_find(&b->stream->view, &cursor))
 		return;
@@ -333,7 +388,7 @@ static void find_open(struct before *b, uint32_t ring)
 		    !take_piece(b, &block))
 			break;
 	}
-	if (b->stack.depth)
+	if (!has_left(b, ring))
 		hand_out_open(b);
 }
 
@@ -349,6 +404,7 @@ int ky_drum_window_open_spans(struct ky_stream *stream, uint64_t from_ns)
 	for (uint32_t i = 0; i < ky_drum_view_rings(&stream->view); i++)
 		find_open(b, i);
 	ky_span_stack_free(&b->stack);
+	KY_ARRAY_FREE(b->kept, b->kept_room);
 	free(b);
 	return 0;
 }

@@ -47,12 +47,13 @@ int ky_drum_window_read(struct ky_drum_window *window, struct ky_stream *stream,
  *                                                 ▲ here A and C begin once more
  *
  * The end of a function's call does not name the function: an end whose beginning is not in the file would have no name.
- * What the ring no longer has stays unknown.
+ * And a span that is open from before the window until after it is often what the snapshot is about. What the ring no
+ * longer has stays unknown.
  */
 
 /*
  * Hand a piece with the beginnings, at from_ns, to the stream's sink for each ring that has any. To be called after the
- * window was read, which must not wait. Spans of trace points with arguments are left out. Return 0 or -ENOMEM.
+ * window was read, which must not wait. Return 0 or -ENOMEM.
  */
 int ky_drum_window_open_spans(struct ky_stream *stream, uint64_t from_ns);
 

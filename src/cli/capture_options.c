@@ -194,7 +194,8 @@ const struct ky_option ky_capture_options[] = {
 		 "function's first two arguments."},
 	{"before", AT(DURATION, capture.before_ns), .argument = "TIME",
 	 .help = "how far back a snapshot reaches (default 10ms)",
-	 .more = "A snapshot cannot reach further back than the rings do; see `--buffer`."},
+	 .more = "Spans that were open before that begin with the snapshot. A snapshot cannot reach further back than the "
+		 "rings do; see `--buffer`."},
 	{"after", AT(DURATION, capture.after_ns), .argument = "TIME",
 	 .help = "how far a snapshot reaches beyond its trigger (default 0)",
 	 .more = "Each snapshot holds only what an earlier one did not."},

@@ -475,6 +475,15 @@ end_kymo
 [ $code -eq 0 ] && has hang.kymo "slice where name = 'hang'" && "$kymo" info hang.kymo | grep -q 'span:target/hang'
 report "span: fires while the span is still open" $?
 
+start_kymo run --trigger 'span:target/hang>20ms' --before 1ms -o open.kymo -- "$target_program" hang
+wait_for test -s open.kymo
+kill -TERM "$capture"
+end_kymo
+[ $code -eq 0 ] && [ "$(count open.kymo "slice where name in ('around', 'hang') and dur > 900000 and dur < 1100000")" = 2 ] &&
+	has open.kymo "args where key = 'debug.what' and string_value = 'a hang'" && ! has open.kymo "slice where name = 'left open'" &&
+	valid open.kymo
+report "spans that were open before the window are in the snapshot, those of a thread that has ended are not" $?
+
 run run --trigger 'gap:target/beat>100ms' --snapshots 1 --before 60s -o gap.kymo -- "$target_program" beat
 [ $code -eq 0 ] && has gap.kymo "slice where name = 'beat'" && "$kymo" info gap.kymo | grep -q 'no target/beat for'
 report "gap: fires when nothing has come for too long" $?

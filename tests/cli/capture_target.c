@@ -9,7 +9,7 @@
  *	capture_target left-open    a thread that ends within a span, and an event after that
  *	capture_target leave        its child leaves namespaces and user, until SIGTERM
  *	capture_target api          a mark, an event before it and one behind it, kymo_snapshot()
- *	capture_target hang         a span that does not end until SIGTERM
+ *	capture_target hang         left-open, then a span in another that do not end until SIGTERM
  *	capture_target crash        dies of SIGSEGV, deep in functions
  *	capture_target report       the same, after its own handler has recorded until SIGTERM
  *	capture_target call         calls a function again and again
@@ -154,6 +154,9 @@ static int api(void)
 static int hang(void)
 {
 	signal(SIGTERM, on_end);
+	if (left_open())
+		return 1;
+	KYMO_SCOPE("target", "around", "what", "a hang");
 	KYMO_SCOPE("target", "hang");
 	while (!ended)
 		pause_ms(10);

@@ -340,8 +340,8 @@ static int open_streams(struct ky_attached_drum *d, bool newest, char *message)
 	d->pieces.sink =
 		(struct ky_stream_sink){.thread = on_thread, .block = on_block, .context = d};
 	const pid_t own_pid = (pid_t)d->pieces.view.header.pid;
-	ky_drum_threads_open(&d->piece_threads, d->pid, own_pid);
-	ky_drum_threads_open(&d->event_threads, d->pid, own_pid);
+	ky_drum_threads_open(&d->piece_threads, d->pid, own_pid, d->map.inode);
+	ky_drum_threads_open(&d->event_threads, d->pid, own_pid, d->map.inode);
 	if (newest)
 		d->lost_before = ky_losses_read(d->pieces.view.live, 0);
 	if (!o->event)

@@ -67,6 +67,7 @@ int ky_capture_output_keep(struct ky_capture_output *output, char message[KY_MES
 		return 0;
 	output->kept = true;
 	const int error = ky_file_replacer_name(&output->file, &what);
+	output->nameless = error != 0;
 	if (error && strcmp(what, KY_FILE_KEEP) == 0)
 		return ky_fail(message, error,
 			       "cannot keep %s as %s.old: %s; choose another file with -o",
@@ -441,7 +442,7 @@ static void close_all(struct ky_capture *capture)
 	}
 	capture->facts->events = bundle.events;
 	capture->facts->events_removed = bundle.events_removed;
-	capture->facts->kept = capture->output.kept;
+	capture->facts->kept = capture->output.kept && !capture->output.nameless;
 	ky_capture_output_close(&capture->output);
 	ky_snapshots_close(&capture->flight);
 	free(capture->categories);

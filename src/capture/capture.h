@@ -149,6 +149,7 @@ struct ky_capture_output {
 	char path[PATH_MAX]; /* as the user named it */
 	struct ky_file_replacer file;
 	bool kept;
+	bool nameless; /* it could not get its name: what has that name is another file */
 };
 
 /* Open it. keep_old: an existing file gets the name PATH.old. Return 0 or -errno, with a message. */

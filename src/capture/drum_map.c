@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /*
@@ -148,7 +150,8 @@ static int check_file(struct ky_drum_map *map, const char *name, char *message)
 	if (!ky_drum_find_is_local(map->fd))
 		return ky_fail(
 			message, -ENOTSUP,
-			"%s: on a FUSE file system, which could block kymo: set KYMO_DRUM_DIR to a local folder",
+			"%s: on a FUSE file system or in huge pages, which could block or end kymo: "
+			"set KYMO_DRUM_DIR to a local folder",
 			name);
 	if (!S_ISREG(status.st_mode) || status.st_size < KY_DRUM_HEADER_BYTES ||
 	    (uint64_t)status.st_size > DRUM_BYTES_MAX)
@@ -157,7 +160,9 @@ static int check_file(struct ky_drum_map *map, const char *name, char *message)
 			       " bytes; expected a buffer: a memfd or a file of one page to 64 GiB",
 			       name, (int64_t)status.st_size);
 	const int seals = fcntl(map->fd, F_GET_SEALS);
+	struct statfs system;
 	map->sealed = seals >= 0 && (seals & F_SEAL_SHRINK);
+	map->in_memory = fstatfs(map->fd, &system) == 0 && system.f_type == TMPFS_MAGIC;
 	map->device = status.st_dev;
 	map->inode = status.st_ino;
 	map->bytes = (uint64_t)status.st_size;
@@ -250,16 +255,10 @@ static uint64_t end_of_parts(const struct ky_drum_map *map, const struct ky_drum
 int ky_drum_map_write(struct ky_drum_map *map, const struct ky_drum_view *view, const char *name,
 		      char message[KY_MESSAGE_BYTES])
 {
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", map->fd);
-	/* The descriptor may be read-only while the file is not. */
-	const int fd = open(path, O_RDWR | O_CLOEXEC);
+	/* Opening it once more could give a right that its owner never had: kymo may be root. */
 	map->writable_bytes = end_of_parts(map, view);
-	if (fd >= 0)
-		map->writable = map_part(map, fd, map->writable_bytes, true);
+	map->writable = map_part(map, map->fd, map->writable_bytes, true);
 	const int error = errno;
-	if (fd >= 0)
-		close(fd);
 	if (map->writable)
 		return 0;
 	return ky_fail(message, -error,
@@ -284,7 +283,7 @@ void ky_drum_map_close(struct ky_drum_map *map)
 bool ky_drum_map_has_memory(const struct ky_drum_map *map, uint64_t bytes)
 {
 	struct stat status;
-	return !map->sealed ||
+	return !map->in_memory ||
 	       (fstat(map->fd, &status) == 0 && bytes <= (uint64_t)status.st_blocks * 512);
 }
 

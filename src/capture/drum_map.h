@@ -13,7 +13,8 @@
 
 struct ky_drum_map {
 	int fd;
-	bool sealed; /* a memfd that cannot be cut short */
+	bool sealed;    /* a memfd that cannot be cut short */
+	bool in_memory; /* a memfd, or on tmpfs */
 	dev_t device;
 	ino_t inode;
 	uint64_t bytes;

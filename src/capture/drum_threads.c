@@ -11,10 +11,15 @@
 #include "base/array.h"
 #include "core/layout.h"
 #include "process/proc.h"
+#include "process/proc_maps.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* The limit of files read in vain, of all looks together: some tenths of a second. */
 #define IN_VAIN_MAX 20000u
@@ -26,10 +31,10 @@
 #define CHILD_ALIAS (1u << 30) /* above all thread ids */
 #define GENERATIONS 64
 
-void ky_drum_threads_open(struct ky_drum_threads *threads, pid_t pid, pid_t own_pid)
+void ky_drum_threads_open(struct ky_drum_threads *threads, pid_t pid, pid_t own_pid, ino_t inode)
 {
 	*threads = (struct ky_drum_threads){
-		.pid = pid, .own_pid = own_pid, .names_left = NAMES_BYTES_MAX};
+		.pid = pid, .own_pid = own_pid, .inode = inode, .names_left = NAMES_BYTES_MAX};
 }
 
 void ky_drum_threads_close(struct ky_drum_threads *threads)
@@ -97,6 +102,16 @@ static int32_t find_number(struct ky_drum_threads *threads, int32_t own, uint32_
 	return known_number(threads, own);
 }
 
+/*
+ * Report whether the number belongs to a thread of another process now. A drum may claim any: scheduling and samples of that
+ * thread would be taken for the process's own.
+ */
+static bool is_anothers(pid_t pid, int32_t tid)
+{
+	return tid > 0 && syscall(SYS_tgkill, pid, tid, 0) != 0 && errno == ESRCH &&
+	       (kill(tid, 0) == 0 || errno == EPERM);
+}
+
 /* Give the thread a new name. */
 static void take_name(struct ky_drum_threads *threads, struct ky_thread *mine, struct ky_text name)
 {
@@ -120,6 +135,35 @@ static bool descends(pid_t pid, pid_t from)
 		if (pid == from)
 			return true;
 	return false;
+}
+
+static bool is_gone(pid_t pid)
+{
+	return pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH);
+}
+
+/* Report whether the process has the drum mapped: it may have been given to another parent. */
+static bool has_drum(const struct ky_drum_threads *threads, pid_t pid)
+{
+	struct ky_proc_maps maps;
+	struct ky_proc_mapping mapping;
+	bool found = false;
+	if (ky_proc_maps_open(&maps, pid) != 0)
+		return false;
+	while (!found && ky_proc_maps_next(&maps, &mapping))
+		found = mapping.inode && mapping.inode == threads->inode;
+	ky_proc_maps_close(&maps);
+	return found;
+}
+
+/* Report whether a process that is there writes into the drum: the drum may claim that any does. */
+static bool is_child(struct ky_drum_threads *threads, pid_t pid)
+{
+	if (threads->in_vain >= IN_VAIN_MAX)
+		return false;
+	const bool child = descends(pid, threads->pid) || has_drum(threads, pid);
+	threads->in_vain += child ? 0 : GENERATIONS;
+	return child;
 }
 
 /* Return our number of a descendant with that inner number; 0: none now. */
@@ -147,12 +191,15 @@ static void number_child(struct ky_drum_threads *threads, struct ky_thread *mine
 	const int32_t own = mine->pid & ~(int32_t)KY_PID_APART;
 	const bool first = mine->tid == own;
 	mine->alias = (int32_t)(CHILD_ALIAS + mine->index);
-	if (threads->own_pid == threads->pid && own == mine->pid)
-		return;
-	const int32_t here = find_child(threads, own);
-	mine->pid = here ? here : own | (int32_t)KY_PID_APART;
+	const bool same = threads->own_pid == threads->pid && own == mine->pid;
+	if (!same || (!is_gone(own) && !is_child(threads, own))) {
+		const int32_t here = same ? 0 : find_child(threads, own);
+		mine->pid = here ? here : own | (int32_t)KY_PID_APART;
+	}
 	if (first)
 		mine->tid = mine->pid;
+	else if (is_anothers(mine->pid, mine->tid))
+		mine->tid |= (int32_t)KY_PID_APART;
 }
 
 static struct ky_thread *copy(struct ky_drum_threads *threads, const struct ky_thread *thread)
@@ -172,10 +219,12 @@ static struct ky_thread *copy(struct ky_drum_threads *threads, const struct ky_t
 	uint32_t looks = 0;
 	const int32_t tid = look ? find_number(threads, thread->tid, &looks) : 0;
 	threads->in_vain += tid ? 0 : looks;
-	if (tid && tid != thread->tid) {
+	if (tid)
 		mine->tid = tid;
+	else if (is_anothers(threads->pid, thread->tid))
+		mine->tid = thread->tid | (int32_t)KY_PID_APART;
+	if (mine->tid != thread->tid)
 		mine->alias = thread->tid;
-	}
 	return mine;
 }
 

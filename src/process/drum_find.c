@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * drum_find.c: see drum_find.h. The name of a descriptor is the other process's claim, and may change before it is opened:
- * so it is first taken without opening it (O_PATH), since opening a device or a pipe has effects.
+ * so it is first taken without opening it (O_PATH), since opening a device or a pipe has effects. Opening has the rights of
+ * the one who looks: a file to which the process cannot write is another's, and it is neither read as the process's nor written to.
  */
 #include "process/drum_find.h"
 
@@ -15,9 +16,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -52,7 +55,36 @@ static bool link_names_drum(int folder, const char *number)
 bool ky_drum_find_is_local(int fd)
 {
 	struct statfs status;
-	return fstatfs(fd, &status) == 0 && status.f_type != FUSE_SUPER_MAGIC;
+	return fstatfs(fd, &status) == 0 && status.f_type != FUSE_SUPER_MAGIC &&
+	       status.f_type != HUGETLBFS_MAGIC;
+}
+
+/* Return the number after a key at the beginning of a line; ULONG_MAX: there is none. */
+static unsigned long number_after(const char *text, const char *key, int base)
+{
+	const char *const at = strstr(text, key);
+	return at ? strtoul(at + strlen(key), NULL, base) : ULONG_MAX;
+}
+
+/*
+ * Report whether the process may write through its descriptor, which was opened as `held`. The descriptor may have
+ * become another since: the file must be the same. Kernels before 5.14 do not name it.
+ */
+static bool is_writable_there(int folder, const char *number, const struct stat *held)
+{
+	char path[32], text[512];
+	snprintf(path, sizeof(path), "../fdinfo/%s", number);
+	const int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+	const ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (bytes <= 0)
+		return false;
+	text[bytes] = '\0';
+	const unsigned long flags = number_after(text, "flags:", 8);
+	const unsigned long inode = number_after(text, "\nino:", 10);
+	return flags != ULONG_MAX && (flags & O_ACCMODE) == O_RDWR &&
+	       (inode == ULONG_MAX || inode == held->st_ino);
 }
 
 int ky_drum_find_open(int folder, const char *number, bool writable)
@@ -64,7 +96,8 @@ int ky_drum_find_open(int folder, const char *number, bool writable)
 		return -errno;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
 	int fd = -EINVAL;
-	if (fstat(held, &status) == 0 && S_ISREG(status.st_mode) && ky_drum_find_is_local(held)) {
+	if (fstat(held, &status) == 0 && S_ISREG(status.st_mode) && ky_drum_find_is_local(held) &&
+	    is_writable_there(folder, number, &status)) {
 		fd = writable ? open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK) : -1;
 		if (fd < 0)
 			fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

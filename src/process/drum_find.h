@@ -22,11 +22,15 @@ bool ky_drum_find_check(int fd);
 
 /*
  * Open a descriptor of another process, an entry of its /proc/PID/fd, if it is a regular file (a memfd is one) of this
- * machine: for reading and, where that is wanted and allowed, for writing. Anything else is not even opened: a FIFO or a device could do something or wait, a file system
- * in user space (FUSE) too. A descriptor, -EINVAL when it is something else, -errno.
+ * machine to which that process can write: for reading and, where that is wanted and allowed, for writing. Anything else is not
+ * even opened: a FIFO or a device could do something or wait, a file system in user space (FUSE) too. Return a descriptor,
+ * -EINVAL when it is something else, -errno.
  */
 int ky_drum_find_open(int folder, const char *number, bool writable);
-/* Report whether reading the file cannot block: the server of a FUSE file system may be the process itself. */
+/*
+ * Report whether the file can be read and mapped without harm: the server of a FUSE file system may be the process itself, and
+ * touching a huge page ends the one who does when there is none left.
+ */
 bool ky_drum_find_is_local(int fd);
 
 /*

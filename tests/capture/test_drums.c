@@ -6,6 +6,7 @@
 #include "capture/drums.h"
 
 #include "../core/readback.h"
+#include "capture/drum_map.h"
 #include "capture/drum_threads.h"
 #include "core/layout.h"
 #include "fake_bundle.h"
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -849,7 +851,7 @@ static void names_of_threads_are_bounded(void **state)
 	(void)state;
 	static const char names[2][KY_TEXT_BYTES_MAX];
 	struct ky_drum_threads threads;
-	ky_drum_threads_open(&threads, getpid(), false);
+	ky_drum_threads_open(&threads, getpid(), false, 0);
 	for (uint32_t i = 0; i < 100000; i++) {
 		const struct ky_thread thread = {.tid = 1,
 						 .name = {names[i % 2], sizeof(names[0])}};
@@ -859,6 +861,134 @@ static void names_of_threads_are_bounded(void **state)
 	}
 	assert_true(threads.names_left < 2 * KY_TEXT_BYTES_MAX);
 	ky_drum_threads_close(&threads);
+}
+
+/*
+ * ------------------------------------------------------------------------------------------------
+ * Processes that lie.
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static void a_thread_of_another_process_is_not_taken(void **state)
+{
+	(void)state;
+	struct ky_drum_threads threads;
+	const pid_t other = getppid(), child = fork();
+	if (child == 0)
+		for (;;)
+			pause();
+	const struct ky_thread claims[] = {
+		{.pid = getpid(), .tid = getpid(), .index = 0},
+		{.pid = getpid(), .tid = other, .index = 1},
+		{.pid = child, .tid = child, .index = 2},
+		{.pid = other, .tid = other, .index = 3},
+	};
+	const struct ky_thread *mine[4];
+	ky_drum_threads_open(&threads, getpid(), getpid(), 0);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_non_null(mine[i] = ky_drum_threads_get(&threads, &claims[i]));
+	assert_true(mine[0]->tid == getpid() && !mine[0]->alias);
+	assert_int_equal(mine[1]->tid, other | (int32_t)KY_PID_APART);
+	assert_int_equal(mine[1]->alias, other); /* as its blocks have it */
+	assert_true(mine[2]->pid == child && mine[2]->tid == child);
+	assert_int_equal(mine[3]->pid, other | (int32_t)KY_PID_APART);
+	assert_int_equal(mine[3]->tid, other | (int32_t)KY_PID_APART);
+	ky_drum_threads_close(&threads);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+static void a_drum_in_huge_pages_is_refused(void **state)
+{
+	(void)state;
+	struct ky_drums *drums;
+	const int fd = memfd_create("kymo-drum", MFD_HUGETLB | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		skip(); /* a kernel without them */
+	assert_int_equal(ftruncate(fd, 1 << 30), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	assert_int_equal(ky_drums_open(&drums, &(struct ky_drums_options){.bundle = bundle}), 0);
+	assert_int_equal(ky_drums_add(drums, fd, getpid(), message), -ENOTSUP);
+	ky_drums_close(&drums);
+	close(fd);
+}
+
+static void holes_of_any_memfd_are_no_memory(void **state)
+{
+	(void)state;
+	struct ky_drum_map map;
+	const uint64_t magic = KY_DRUM_MAGIC;
+	const int fd = memfd_create("kymo-drum", 0); /* without seals */
+	assert_int_equal(ftruncate(fd, 1 << 30), 0);
+	assert_int_equal(pwrite(fd, &magic, sizeof(magic), 0), sizeof(magic));
+	assert_int_equal(ky_drum_map_open(&map, fd, "a buffer", message), 0);
+	assert_true(ky_drum_map_has_memory(&map, 4096));
+	assert_false(ky_drum_map_has_memory(&map, 1 << 24));
+	ky_drum_map_close(&map);
+	close(fd);
+}
+
+/* Report readiness, and wait to be killed. */
+static void hold_as_own(int from, int ready)
+{
+	char path[64];
+	struct ky_drum_header header;
+	CHECK(pread(from, &header, sizeof(header), 0) == (ssize_t)sizeof(header));
+	header.pid = (uint32_t)getpid();
+	snprintf(path, sizeof(path), "kymo-%d.drum", (int)getpid());
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	CHECK(fd >= 0 && ftruncate(fd, (off_t)header.drum_bytes) == 0 &&
+	      pwrite(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header));
+	close(fd);
+	fd = open(path, O_RDONLY);
+	CHECK(fd >= 0 && unlink(path) == 0 && write(ready, "", 1) == 1);
+	for (;;)
+		pause();
+}
+
+/* It may be a file of somebody else that the process can read. */
+static void a_file_that_the_process_only_reads_is_not_its_drum(void **state)
+{
+	(void)state;
+	struct ky_drums *drums;
+	int ready[2];
+	char byte;
+	target_start(&target, NULL, NULL);
+	assert_int_equal(pipe(ready), 0);
+	const pid_t child = fork();
+	if (child == 0)
+		hold_as_own(target.drum, ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(ky_drums_open(&drums, &(struct ky_drums_options){.bundle = bundle,
+									  .switch_on = true}),
+			 0);
+	assert_int_equal(ky_drums_add_process(drums, child, message), -ENOENT);
+	ky_drums_close(&drums);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(ready[0]);
+	close(ready[1]);
+	target_end(&target);
+}
+
+static void a_read_only_descriptor_is_not_written_through(void **state)
+{
+	(void)state;
+	struct ky_drums *drums;
+	char path[64];
+	target_start(&target, NULL, NULL);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", target.drum);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(ky_drums_open(&drums, &(struct ky_drums_options){.bundle = bundle,
+									  .switch_on = true}),
+			 0);
+	assert_int_equal(ky_drums_add(drums, fd, target.pid, message), 0);
+	assert_non_null(strstr(message, "its categories cannot be switched: Permission denied"));
+	assert_int_equal(target_slots(&target, getpid()), 0);
+	ky_drums_close(&drums);
+	close(fd);
+	target_end(&target);
 }
 
 static void ignore_event(void *context, pid_t pid, const struct ky_event *event)
@@ -943,6 +1073,11 @@ int main(void)
 		TEST(rings_that_lie_are_not_believed),
 		TEST(trace_points_that_share_long_strings_are_bounded),
 		TEST(names_of_threads_are_bounded),
+		TEST(a_thread_of_another_process_is_not_taken),
+		TEST(a_drum_in_huge_pages_is_refused),
+		TEST(holes_of_any_memfd_are_no_memory),
+		TEST(a_file_that_the_process_only_reads_is_not_its_drum),
+		TEST(a_read_only_descriptor_is_not_written_through),
 		TEST(a_drum_that_is_scribbled_over_is_survived),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

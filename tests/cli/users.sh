@@ -42,6 +42,7 @@ mkdir open
 chmod 1777 open
 echo '[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":5,"name":"a"},{"ph":"X","pid":1,"tid":1,"ts":10,"dur":5,"name":"b"}]' >a.json
 run "$kymo" convert a.json a.kymo
+chmod 644 a.kymo
 report "a trace to work with" "$code"
 
 # The file behind mallory's link must stay as it is, and the command say why.
@@ -78,6 +79,30 @@ spared "run, converted" .json "$kymo" run -o LINK "$target" children 1
 if "$kymo" view --export page.html a.json >out 2>err; then
 	spared "view --export" .html "$kymo" view --export LINK a.json
 fi
+
+# A flight recorder's file gets its name when a trigger fires: what another user put there by then is not the recording.
+for suffix in .kymo .json; do
+	for kind in trace FIFO; do
+		rm -rf open/* go ready
+		mkfifo -m 666 go ready
+		planted=open/out$suffix
+		[ "$suffix" = .kymo ] || planted=$planted.capture.kymo
+		# shellcheck disable=SC2016
+		run "$kymo" run --trigger exit -o "open/out$suffix" sh -c 'echo >ready; read -r line <go; exec "$0" children 0' "$target" &
+		read -r _ <ready
+		if [ "$kind" = trace ]; then
+			mallory sh -c "cat a.kymo >$planted"
+		else
+			mallory mkfifo "$planted"
+		fi
+		echo >go
+		wait $!
+		code=$?
+		[ "$(find open -mindepth 1 -user 54321)" = "$planted" ] && [ "$(find open | wc -l)" -eq 2 ] &&
+			! grep -q "  next" err && grep -q "cannot write $planted: Permission denied" err
+		report "a snapshot ($suffix): another's $kind that came first is neither the result nor waited for" $?
+	done
+done
 
 # A name that kymo chooses itself, in the directory where one is.
 cd open || exit 1

@@ -51,7 +51,8 @@ static int take_fd(struct ky_kymo_bytes *file, int fd)
 
 int ky_kymo_bytes_open(struct ky_kymo_bytes *file, const char *path)
 {
-	return take_fd(file, open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
+	/* A pipe is refused, not waited for. */
+	return take_fd(file, open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
 }
 
 int ky_kymo_bytes_open_fd(struct ky_kymo_bytes *file, int fd)

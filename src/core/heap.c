@@ -39,6 +39,9 @@ static uint32_t find(struct ky_drum *drum, uint32_t at, uint32_t end, uint32_t k
 {
 	while (at != end && at != 0) {
 		const struct ky_heap_record *r = record_at(drum, at);
+		/* It may be mapped in part. */
+		if ((uint64_t)at * KY_HEAP_UNIT + sizeof(*r) + bytes > drum->bytes)
+			break;
 		if (r->hash == hash && r->kind == kind && r->bytes == bytes &&
 		    memcmp(r + 1, data, bytes) == 0)
 			return at;

@@ -103,6 +103,12 @@ static bool claim(struct ky_drum_ring *ring, uint32_t from, uint32_t owner)
 					   __ATOMIC_RELAXED);
 }
 
+/* Of a drum that is mapped in part, rings beyond are those of other processes. */
+static bool is_mapped(const struct ky_drum *drum, const struct ky_drum_ring *ring)
+{
+	return ring->at + ring->bytes <= drum->bytes;
+}
+
 /* Take the free ring of at least that size that was released the longest ago. */
 static bool take_free(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, uint64_t bytes)
 {
@@ -114,6 +120,7 @@ static bool take_free(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t t
 			/* Acquire pairs with the release store of bytes in take_new(): the entry is complete. */
 			if (__atomic_load_n(&ring->owner, __ATOMIC_RELAXED) == 0 &&
 			    __atomic_load_n(&ring->bytes, __ATOMIC_ACQUIRE) >= bytes &&
+			    is_mapped(drum, ring) &&
 			    (!best || KYMO_I_LOAD(&ring->released_ticks) <
 					      KYMO_I_LOAD(&best->released_ticks)))
 				best = ring;
@@ -193,7 +200,8 @@ static bool take_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t t
 		/* Acquire pairs with the release store of bytes in take_new(). */
 		if (owner != 0 && owner != tid && owner < KY_RING_APART &&
 		    __atomic_load_n(&ring->bytes, __ATOMIC_ACQUIRE) >= bytes &&
-		    !ky_os_thread_alive(pid, (int32_t)owner) && claim(ring, owner, tid)) {
+		    is_mapped(drum, ring) && !ky_os_thread_alive(pid, (int32_t)owner) &&
+		    claim(ring, owner, tid)) {
 			use_ring(drum, w, ring, false);
 			return true;
 		}

@@ -15,7 +15,8 @@
  *               (MADV_WIPEONFORK), so that a child finds out at its first call
  *   directory   u64[KY_AGENT_PIECES]: the address of the return slots of each 16 MiB of addresses, 0: none yet (MAP_NORESERVE)
  *   slots       a struct ky_agent_call (return slot) for each 8 bytes of stack, made piece by piece when a stack is first seen there
- *   drum        an ordinary drum (layout.h), made by kymo: a memfd, shared. A trace point for each function.
+ *   drum        an ordinary drum (layout.h), made by kymo: a memfd, shared. A trace point for each function. Mapped in two
+ *               parts, which grow
  *
  * A call works as follows. rsp is S at the function's first instruction, and [S] the return address:
  *
@@ -46,7 +47,7 @@
 #include <stdint.h>
 
 #define KY_AGENT_MAGIC 0x636e75666f6d796bu /* "kymofunc" */
-#define KY_AGENT_VERSION 7
+#define KY_AGENT_VERSION 8
 #define KY_AGENT_NAME "kymo-functions"
 
 #define KY_AGENT_PIECE_SHIFT 24
@@ -182,9 +183,14 @@ struct ky_agent_home {
 	uint64_t patches, patches_count, patches_max;
 	/* state_bytes: of one state with its counts. The first belongs to no thread */
 	uint64_t states, state_bytes;
-	uint32_t states_used, states_max; /* states_used: with the first, so at least 1 */
+	/* states_used: with the first, so at least 1. The agent makes more when all are used (agent/room.c) */
+	uint32_t states_used, states_max;
 	uint64_t directory;
-	uint64_t drum, drum_bytes;
+	/*
+	 * drum_bytes: of all of it. Its first part is mapped up to drum_heap; the rings, which begin at drum_rings, up to
+	 * drum_end. The agent maps more of both when it is needed (agent/room.c)
+	 */
+	uint64_t drum, drum_bytes, drum_heap, drum_rings, drum_end;
 	/* .eh_frame of the stubs, with which the agent answers _Unwind_Find_FDE */
 	uint64_t unwind, unwind_bytes;
 	uint64_t stubs_from, stubs_to; /* all stubs are in this range, among other things */
@@ -210,6 +216,8 @@ struct ky_agent_home {
 	uint32_t counts;  /* of each state; functions beyond share the last one */
 	/* 1: the program locks all memory that it maps (mlockall): ours is unlocked */
 	uint32_t unlocks;
+	uint32_t growing; /* 1: a thread maps more memory */
+	uint32_t crowded; /* 1: there was no room for more states */
 	uint32_t pad;
 	struct ky_agent_range ranges[KY_AGENT_RANGES_MAX];
 };

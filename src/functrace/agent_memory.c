@@ -36,8 +36,14 @@
 #define FUNCTIONS_SPARE (1u << 17)
 #define SITES_SPARE (1u << 16)
 #define SCRATCH_AT 2048u /* in the first state */
-#define STATES_MIN 256u
-#define STATES_AWAY (UINT64_C(1) << 36)
+#define STATES_MIN 32u
+/* What grows lies so far below the addresses that the kernel gives to others, and as far apart. */
+#define AWAY_BYTES (UINT64_C(1) << 36)
+#define AWAY_TRIES 4u
+enum { AWAY_STATES = 1, AWAY_DRUM = AWAY_STATES + AWAY_TRIES };
+/* Of the drum, mapped at first: names of threads, and the ring of the first thread. */
+#define HEAP_FIRST_BYTES (UINT64_C(1) << 20)
+#define RINGS_FIRST_BYTES (UINT64_C(1) << 20)
 /* Counts of functions that come later; those beyond share the last one. */
 #define COUNTS_SPARE (1u << 14)
 #define DRUM_FD_WANTED 500u /* programs count on low numbers */
@@ -71,19 +77,25 @@ static int64_t call(struct ky_patch *patch, long number, uint64_t a, uint64_t b,
  * Map a file or, with fd -1, memory. In a program that locks all memory that it maps (mlockall), it is mapped without
  * access first: then the kernel has nothing to fill when it locks it. Return its address or -errno.
  */
-static int64_t map_file(struct ky_patch *patch, uint64_t at, uint64_t bytes, int protection,
-			int flags, int64_t fd)
+static int64_t map_file_from(struct ky_patch *patch, uint64_t at, uint64_t bytes, int protection,
+			     int flags, int64_t fd, uint64_t from)
 {
 	const bool unlocks = patch->home.unlocks;
 	const int64_t result =
 		call(patch, SYS_mmap, at, bytes, (uint64_t)(unlocks ? PROT_NONE : protection),
-		     (uint64_t)flags, (uint64_t)fd, 0);
+		     (uint64_t)flags, (uint64_t)fd, from);
 	if ((result < 0 && result > -4096) || !unlocks)
 		return result;
 	call(patch, SYS_munlock, (uint64_t)result, bytes, 0, 0, 0, 0);
 	const int64_t error =
 		call(patch, SYS_mprotect, (uint64_t)result, bytes, (uint64_t)protection, 0, 0, 0);
 	return error ? error : result;
+}
+
+static int64_t map_file(struct ky_patch *patch, uint64_t at, uint64_t bytes, int protection,
+			int flags, int64_t fd)
+{
+	return map_file_from(patch, at, bytes, protection, flags, fd, 0);
 }
 
 /* Map anonymous memory; 0: failed. */
@@ -156,6 +168,8 @@ static bool is_sane(const struct ky_agent_home *home, const struct ky_patch_keep
 	       home->patches_count <= home->patches_max &&
 	       fits(home->patches, home->patches_max * sizeof(struct ky_agent_patch)) &&
 	       fits(home->code_at, home->code_bytes) && fits(home->drum, home->drum_bytes) &&
+	       home->drum_heap <= home->drum_rings && home->drum_rings <= home->drum_end &&
+	       home->drum_end <= home->drum_bytes &&
 	       fits(home->directory, KY_AGENT_PIECES * sizeof(uint64_t)) &&
 	       home->ranges_count <= KY_AGENT_RANGES_MAX &&
 	       home->known_mask < KY_AGENT_FUNCTIONS_MAX * 4 &&
@@ -229,6 +243,28 @@ bool ky_agent_memory_is_mine(const struct ky_agent_home *home)
 
 /* ---- making ---- */
 
+/* Take over the sizes that a home says, if they can be true. */
+static void take_sizes(struct ky_agent_home *home, const struct ky_agent_home *now)
+{
+	if (now->states == home->states && now->states_max >= home->states_max &&
+	    now->states_max <= KY_AGENT_STATES_MAX)
+		home->states_max = now->states_max;
+	if (now->drum != home->drum || now->drum_bytes != home->drum_bytes)
+		return;
+	if (now->drum_heap >= home->drum_heap && now->drum_heap <= home->drum_rings)
+		home->drum_heap = now->drum_heap;
+	if (now->drum_end >= home->drum_end && now->drum_end <= home->drum_bytes)
+		home->drum_end = now->drum_end;
+}
+
+void ky_agent_memory_sizes(struct ky_patch *patch)
+{
+	struct ky_agent_home now;
+	if (patch->home.version &&
+	    !ky_remote_read(&patch->remote, patch->home_at, &now, sizeof(now)))
+		take_sizes(&patch->home, &now);
+}
+
 /* Read again what the agent writes: it is not ours to overwrite. */
 static void refresh(struct ky_patch *patch)
 {
@@ -237,7 +273,10 @@ static void refresh(struct ky_patch *patch)
 		return;
 	if (now.pause != KY_LOADER_GAVE_UP)
 		patch->home.on = now.on;
+	take_sizes(&patch->home, &now);
 	patch->home.states_used = now.states_used;
+	patch->home.crowded = now.crowded;
+	patch->home.growing = now.growing;
 	patch->home.pause = now.pause;
 	patch->home.sealed = now.sealed;
 	patch->home.counter = now.counter;
@@ -355,20 +394,35 @@ int ky_agent_memory_wipe(struct ky_patch *patch, uint64_t states, uint64_t bytes
 	return (int)call(patch, SYS_madvise, states, bytes, MADV_WIPEONFORK, 0, 0, 0);
 }
 
-/*
- * Return an address for the states with free addresses behind them, for more: far below those that the kernel gives to
- * others; 0: any will do.
- */
-static uint64_t roomy_address(struct ky_patch *patch, uint64_t bytes)
+/* Return an address that the kernel would give to others now; 0: none. */
+static uint64_t usual_address(struct ky_patch *patch)
 {
-	const uint64_t at = map(patch, 0, bytes, PROT_NONE, MAP_NORESERVE);
-	if (!at)
-		return 0;
-	call(patch, SYS_munmap, at, bytes, 0, 0, 0, 0);
-	return at > 2 * STATES_AWAY ? at - STATES_AWAY : 0;
+	const uint64_t at = map(patch, 0, KY_PATCH_PAGE, PROT_NONE, MAP_NORESERVE);
+	if (at)
+		call(patch, SYS_munmap, at, KY_PATCH_PAGE, 0, 0, 0, 0);
+	return at;
 }
 
-/* Map states for some threads more than there are; ky_agent_memory_grow() adds to them. */
+/*
+ * Map memory with free addresses behind it, for more: far below those that the kernel gives to others, which the kernel
+ * uses when all others are taken. Return its address; 0: there are none.
+ */
+static uint64_t map_away(struct ky_patch *patch, unsigned first, uint64_t bytes, int flags,
+			 int64_t fd)
+{
+	const uint64_t usual = usual_address(patch);
+	for (unsigned i = first; i < first + AWAY_TRIES; i++) {
+		const uint64_t at = usual - i * AWAY_BYTES;
+		if (usual <= (i + 1) * AWAY_BYTES)
+			return 0;
+		if (map_file(patch, at, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE,
+			     fd) == (int64_t)at)
+			return at;
+	}
+	return 0;
+}
+
+/* Map states for some threads more than there are; the agent adds to them. */
 static int map_states(struct ky_patch *patch)
 {
 	struct ky_agent_home *home = &patch->home;
@@ -382,28 +436,11 @@ static int map_states(struct ky_patch *patch)
 	while (home->states_max < patch->remote.count * 2 && home->states_max < KY_AGENT_STATES_MAX)
 		home->states_max *= 2;
 	const uint64_t bytes = home->states_max * home->state_bytes;
-	const uint64_t at = roomy_address(patch, bytes);
-	home->states = at ? ky_agent_memory_map_at(patch, at, bytes) : 0;
+	home->states = map_away(patch, AWAY_STATES, bytes,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 	if (!home->states)
 		home->states = map(patch, 0, bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);
 	return home->states ? ky_agent_memory_wipe(patch, home->states, bytes) : -ENOMEM;
-}
-
-int ky_agent_memory_grow(struct ky_patch *patch)
-{
-	struct ky_agent_home *home = &patch->home;
-	const uint64_t bytes = home->states_max * home->state_bytes;
-	const uint64_t at = home->states + bytes;
-	if (home->states_max * 2 > KY_AGENT_STATES_MAX ||
-	    ky_agent_memory_map_at(patch, at, bytes) != at)
-		return -ENOMEM;
-	const int error = ky_agent_memory_wipe(patch, at, bytes);
-	if (error)
-		return error;
-	home->states_max *= 2;
-	return ky_remote_write(&patch->remote,
-			       patch->home_at + offsetof(struct ky_agent_home, states_max),
-			       &home->states_max, sizeof(home->states_max));
 }
 
 static int map_memory(struct ky_patch *patch)
@@ -496,7 +533,10 @@ static int open_drum(struct ky_patch *patch)
 	return error;
 }
 
-/* Report whether the file that is mapped there is the one that kymo has: the descriptor may have been replaced. */
+/*
+ * Report whether the file that is mapped there, from its beginning on, is the one that kymo has: the descriptor may have
+ * been replaced.
+ */
 static bool is_mapped(const struct ky_patch *patch, uint64_t address)
 {
 	struct ky_proc_maps maps;
@@ -514,27 +554,91 @@ static bool is_mapped(const struct ky_patch *patch, uint64_t address)
 	return same;
 }
 
+void ky_agent_memory_drum(struct ky_patch *patch, ky_agent_part_fn one)
+{
+	const struct ky_agent_home *home = &patch->home;
+	if (home->drum && home->drum_heap)
+		one(patch, home->drum, home->drum_heap);
+	if (home->drum && home->drum_end > home->drum_rings)
+		one(patch, home->drum + home->drum_rings, home->drum_end - home->drum_rings);
+}
+
+/* Put memory of nobody in a part's place: threads may be about to write there. */
+static void empty_part(struct ky_patch *patch, uint64_t at, uint64_t bytes)
+{
+	map(patch, at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_NORESERVE);
+}
+
+static void undumped_part(struct ky_patch *patch, uint64_t at, uint64_t bytes)
+{
+	call(patch, SYS_madvise, at, bytes, MADV_DONTDUMP, 0, 0, 0);
+}
+
+/* Map the drum's parts; an address other than 0 is that of the one before. */
+static int64_t map_parts(struct ky_patch *patch, uint64_t at)
+{
+	struct ky_agent_home *home = &patch->home;
+	const uint64_t rings = home->drum_rings;
+	const int access = PROT_READ | PROT_WRITE, fixed = at ? MAP_FIXED : MAP_FIXED_NOREPLACE;
+	const int64_t fd = patch->keep.drum_fd;
+	if (at) {
+		const int64_t result =
+			map_file(patch, at, home->drum_heap, access, MAP_SHARED | fixed, fd);
+		if (result < 0 && result > -4096)
+			return result;
+	} else {
+		at = map_away(patch, AWAY_DRUM, home->drum_heap, MAP_SHARED, fd);
+	}
+	if (!at)
+		return -EEXIST;
+	const int64_t result = map_file_from(patch, at + rings, home->drum_end - rings, access,
+					     MAP_SHARED | fixed, fd, rings);
+	if (result == (int64_t)(at + rings))
+		return (int64_t)at;
+	if (fixed != MAP_FIXED)
+		call(patch, SYS_munmap, at, home->drum_heap, 0, 0, 0, 0);
+	return -EEXIST;
+}
+
+/* Map all of the drum at once, where its parts have no room. */
+static int64_t map_whole(struct ky_patch *patch)
+{
+	struct ky_agent_home *home = &patch->home;
+	home->drum_heap = home->drum_rings;
+	home->drum_end = home->drum_bytes;
+	return map_file(patch, 0, home->drum_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			patch->keep.drum_fd);
+}
+
 /* Map the drum at the address of the one before, when it has the same size: threads may be about to write there. */
 static int64_t map_drum(struct ky_patch *patch)
 {
 	struct ky_agent_home *home = &patch->home;
+	const struct ky_drum_header *header = patch->drum.drum.header;
 	const uint64_t bytes = patch->drum.drum.bytes;
-	const bool again = home->drum && home->drum_bytes == bytes;
-	if (home->drum && !again)
-		map(patch, home->drum, home->drum_bytes, PROT_READ | PROT_WRITE,
-		    MAP_FIXED | MAP_NORESERVE);
-	const int64_t result =
-		map_file(patch, again ? home->drum : 0, bytes, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | (again ? MAP_FIXED : 0), patch->keep.drum_fd);
+	const bool again = home->drum && home->drum_bytes == bytes &&
+			   home->drum_rings == header->space_at &&
+			   home->drum_heap >= header->heap_at + HEAP_FIRST_BYTES;
+	if (!again) {
+		ky_agent_memory_drum(patch, empty_part);
+		home->drum_bytes = bytes;
+		home->drum_rings = header->space_at;
+		home->drum_heap = header->heap_at + HEAP_FIRST_BYTES;
+		home->drum_end = header->space_at + RINGS_FIRST_BYTES;
+		if (home->drum_end > bytes)
+			home->drum_end = bytes;
+	}
+	int64_t result = map_parts(patch, again ? home->drum : 0);
+	if (!again && result < 0)
+		result = map_whole(patch);
 	if (result < 0 && result > -4096)
 		return result;
 	home->drum = (uint64_t)result;
-	home->drum_bytes = bytes;
 	if (!is_mapped(patch, home->drum)) {
-		map(patch, home->drum, bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_NORESERVE);
+		ky_agent_memory_drum(patch, empty_part);
 		return -EPERM;
 	}
-	call(patch, SYS_madvise, home->drum, bytes, MADV_DONTDUMP, 0, 0, 0);
+	ky_agent_memory_drum(patch, undumped_part);
 	return 0;
 }
 
@@ -590,6 +694,8 @@ static int own_home(struct ky_patch *patch)
 	home->pause = KY_LOADER_GOES_ON;
 	home->sealed = 0;
 	home->apart = 0;
+	home->growing = 0;
+	home->crowded = 0;
 	home->end_site = ky_made_drum_site(&patch->drum, KYMO_KIND_END, NULL, NULL, NULL, NULL, 0);
 	error = ky_agent_memory_write(patch);
 	if (error)
@@ -750,9 +856,8 @@ void ky_agent_memory_resume(struct ky_patch *patch)
 void ky_agent_memory_give_back(struct ky_patch *patch, bool busy)
 {
 	close_drum_there(patch);
-	if (!busy && patch->home.drum)
-		map(patch, patch->home.drum, patch->home.drum_bytes, PROT_READ | PROT_WRITE,
-		    MAP_FIXED | MAP_NORESERVE);
+	if (!busy)
+		ky_agent_memory_drum(patch, empty_part);
 	(void)ky_remote_write(&patch->remote, patch->home_at + KY_PATCH_KEEP_AT, &patch->keep,
 			      sizeof(patch->keep));
 }

@@ -245,6 +245,12 @@ static int leave_states(struct ky_patch *patch)
 	return ky_remote_apply(&patch->remote);
 }
 
+static void unmap_part(struct ky_patch *patch, uint64_t at, uint64_t bytes)
+{
+	const uint64_t arguments[6] = {at, bytes};
+	(void)ky_remote_call(&patch->remote, SYS_munmap, arguments);
+}
+
 void ky_agent_memory_trim(struct ky_patch *patch)
 {
 	struct ky_agent_home *home = &patch->home;
@@ -257,9 +263,9 @@ void ky_agent_memory_trim(struct ky_patch *patch)
 	if (!trimming.interrupted && !leave_states(patch)) {
 		reserve(&trimming, home->states + home->state_bytes,
 			(home->states_max - 1) * home->state_bytes);
-		if (home->drum)
-			call(&trimming, SYS_munmap, home->drum, home->drum_bytes);
+		ky_agent_memory_drum(patch, unmap_part);
 		home->drum = home->drum_bytes = 0;
+		home->drum_heap = home->drum_rings = home->drum_end = 0;
 		(void)ky_agent_memory_write(patch);
 		trim(&trimming, home->patches, PATCHES_BYTES(home));
 		each_piece(&trimming, trim_piece);
@@ -309,6 +315,12 @@ static void unlock_piece(struct trimming *trimming, uint64_t at, uint64_t biased
 	call(trimming, SYS_munlock, at, PIECE_BYTES);
 }
 
+static void unlock_part(struct ky_patch *patch, uint64_t at, uint64_t bytes)
+{
+	const uint64_t arguments[6] = {at, bytes};
+	(void)ky_remote_call(&patch->remote, SYS_munlock, arguments);
+}
+
 /* Unlock the drum, and give back its rings that nobody has taken, which were filled. */
 static void unlock_drum(struct trimming *trimming)
 {
@@ -316,7 +328,7 @@ static void unlock_drum(struct trimming *trimming)
 	const struct ky_drum_header *header = patch->drum.drum.header;
 	const uint64_t used =
 		header->space_at + __atomic_load_n(&header->space_used, __ATOMIC_RELAXED);
-	call(trimming, SYS_munlock, patch->home.drum, patch->home.drum_bytes);
+	ky_agent_memory_drum(trimming->patch, unlock_part);
 	if (used < patch->home.drum_bytes)
 		(void)fallocate(patch->drum.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 				(off_t)used, (off_t)(patch->home.drum_bytes - used));

@@ -45,6 +45,8 @@ int ky_patch_stop(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 	if (error && patch->options.stops)
 		patch->options.stops(patch->options.context, patch->remote.pid, false);
 	patch->gone |= error == -ESRCH || error == -ESTALE;
+	if (!error)
+		ky_agent_memory_sizes(patch);
 	return error;
 }
 
@@ -450,27 +452,25 @@ static void resume_left(struct ky_patch *patch)
 	ky_patch_go(patch);
 }
 
-/* Make room for more threads, and keep our memory out of what the program locks, when it is time to look. */
+/* Report that there is no room for more threads, and keep our memory out of what the program locks, when it is time to look. */
 static void keep_memory(struct ky_patch *patch)
 {
-	uint32_t used = 0;
+	uint32_t crowded = 0;
 	const uint64_t now = (uint64_t)ky_clock_monotonic();
 	(void)ky_remote_read(&patch->remote,
-			     patch->home_at + offsetof(struct ky_agent_home, states_used), &used,
-			     sizeof(used));
-	const bool grows = !patch->crowded && used > patch->home.states_max / 2;
+			     patch->home_at + offsetof(struct ky_agent_home, crowded), &crowded,
+			     sizeof(crowded));
+	if (crowded && !patch->crowded)
+		ky_patch_note(patch, "there is no room to trace more threads of process %d",
+			      (int)patch->remote.pid);
+	patch->crowded |= crowded != 0;
 	const bool looks = !patch->home.unlocks && now - patch->looked_ns > LOOK_NS;
 	patch->looked_ns = looks ? now : patch->looked_ns;
 	const bool locked = looks && ky_agent_memory_locked(patch);
-	if ((!grows && !locked) || ky_patch_stop(patch, (char[KY_MESSAGE_BYTES]){0}))
+	if (!locked || ky_patch_stop(patch, (char[KY_MESSAGE_BYTES]){0}))
 		return;
-	if (locked)
-		ky_agent_memory_unlock(patch);
-	patch->crowded |= grows && ky_agent_memory_grow(patch);
+	ky_agent_memory_unlock(patch);
 	ky_patch_go(patch);
-	if (patch->crowded)
-		ky_patch_note(patch, "of process %d at most %u threads are traced at a time",
-			      (int)patch->remote.pid, patch->home.states_max - 1);
 }
 
 void ky_patch_round(struct ky_patch *patch)

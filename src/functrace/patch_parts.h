@@ -199,6 +199,11 @@ bool ky_agent_memory_owned(const struct ky_agent_home *home);
  */
 int ky_agent_memory_make(struct ky_patch *patch, char message[KY_MESSAGE_BYTES]);
 int ky_agent_memory_write(struct ky_patch *patch);
+/* While all threads are stopped: read again how much memory the agent has mapped. */
+void ky_agent_memory_sizes(struct ky_patch *patch);
+/* Call back for each part of the drum that is mapped. */
+typedef void (*ky_agent_part_fn)(struct ky_patch *patch, uint64_t at, uint64_t bytes);
+void ky_agent_memory_drum(struct ky_patch *patch, ky_agent_part_fn one);
 /*
  * While all threads are stopped: return a region near a module with that many bytes free, and map it if necessary;
  * KY_PATCH_REGIONS_MAX: none.
@@ -211,8 +216,6 @@ uint64_t ky_agent_memory_map(struct ky_patch *patch, uint64_t bytes);
 uint64_t ky_agent_memory_map_at(struct ky_patch *patch, uint64_t at, uint64_t bytes);
 /* Have states wiped in forked children, and left out of core files. Return 0 or -errno. */
 int ky_agent_memory_wipe(struct ky_patch *patch, uint64_t states, uint64_t bytes);
-/* While all threads are stopped: double the number of states. Return 0 or -errno. */
-int ky_agent_memory_grow(struct ky_patch *patch);
 /* Report whether the process has locked memory. */
 bool ky_agent_memory_locked(const struct ky_patch *patch);
 /* While all threads are stopped: make this kymo the owner of what is set there, or leave it without an owner. */

@@ -147,7 +147,7 @@ static uint32_t states_used(const struct ky_patch *patch)
 			   patch->home_at + offsetof(struct ky_agent_home, states_used), &used,
 			   sizeof(used)))
 		return 0;
-	return used < patch->home.states_max ? used : patch->home.states_max;
+	return used < KY_AGENT_STATES_MAX ? used : KY_AGENT_STATES_MAX;
 }
 
 /* Return how many entries have a count of their own, or share the last one. */

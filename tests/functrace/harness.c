@@ -104,7 +104,8 @@ static void put_drum(struct harness *h)
 	if (ky_made_drum_open(&h->drum, &options) != 0)
 		skip("the CPU's counter cannot be used");
 	h->home->drum = (uintptr_t)h->drum.drum.base;
-	h->home->drum_bytes = h->drum.drum.bytes;
+	h->home->drum_bytes = h->home->drum_end = h->drum.drum.bytes;
+	h->home->drum_heap = h->home->drum_rings = h->drum.drum.header->space_at;
 	h->home->end_site = ky_made_drum_site(&h->drum, KYMO_KIND_END, NULL, NULL, NULL, NULL, 0);
 }
 

@@ -272,6 +272,7 @@ void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t secon
 	if (__atomic_load_n(&home->on, __ATOMIC_RELAXED)) {
 		(void)ky_agent_state_take(home);
 		(void)ky_agent_call_at(home, slot);
+		ky_agent_room_sealed(home);
 	}
 	__atomic_store_n(&home->sealed, 1, __ATOMIC_RELAXED);
 }

@@ -8,6 +8,7 @@
  *           ─▶ others.c   the loader's pause; sandboxes; answers _Unwind_Find_FDE for the stubs; a program that turns
  *                         the CPU's counter off
  *   calls.c ─▶ thread.c   the thread's state and its ring
+ *           ─▶ room.c     more memory for both
  *   system.c              system calls, and the parts of os and libc that core's ring.c and heap.c, which are in here too, need
  */
 #ifndef KY_FUNCTRACE_AGENT_PARTS_H
@@ -50,6 +51,13 @@ void ky_agent_end(const struct ky_agent_home *home, struct ky_agent_state *state
 /* Write an event, or count it as lost when there is no ring. */
 void ky_agent_put(const struct ky_agent_home *home, struct ky_agent_state *state, uint32_t site,
 		  uint64_t ticks);
+
+/* ---- room.c ---- */
+
+/* Make room for more states, if all are used and there is any. */
+void ky_agent_room_states(struct ky_agent_home *home);
+/* Map what may be needed later, before the program can make no system call. */
+void ky_agent_room_sealed(struct ky_agent_home *home);
 
 /* ---- calls.c: spans without a hook ---- */
 struct ky_agent_call *ky_agent_call_at(const struct ky_agent_home *home, uint64_t slot);

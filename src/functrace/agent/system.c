@@ -73,14 +73,6 @@ bool ky_os_thread_alive(int32_t pid, int32_t tid)
 	return result != -ESRCH;
 }
 
-/* Do nothing: the drum is memory, not a file. */
-bool ky_os_populate(void *at, uint64_t bytes)
-{
-	(void)at;
-	(void)bytes;
-	return true;
-}
-
 uint64_t ky_drum_ticks(const struct ky_drum *drum)
 {
 	(void)drum;

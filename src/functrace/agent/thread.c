@@ -5,8 +5,8 @@
  *   states: [free] [tid 7] [tid 9] [dead] [tid 12] ... states_used ... states_max
  *
  * A thread that comes with a state that is not its own (gs is inherited) looks for one under its number, then for one
- * whose thread is gone, among a few; then takes a new one; when there are no more, it looks at all. A dead thread's
- * ring goes with its state: each block names its thread.
+ * whose thread is gone, among a few; then takes a new one; when there are no more, it looks at all, then makes more. A
+ * dead thread's ring goes with its state: each block names its thread.
  *
  * A forked child finds its states all zero. It goes on in its parent's drum, which is shared memory that kymo has
  * open: so nothing of it is lost however soon it ends. Its blocks name its process.
@@ -104,7 +104,7 @@ static struct ky_agent_state *find_dead(const struct ky_agent_home *home, uint32
 static struct ky_agent_state *find_new(struct ky_agent_home *home, uint32_t tid)
 {
 	uint32_t used = __atomic_load_n(&home->states_used, __ATOMIC_RELAXED);
-	while (used < home->states_max) {
+	while (used < __atomic_load_n(&home->states_max, __ATOMIC_ACQUIRE)) {
 		if (!__atomic_compare_exchange_n(&home->states_used, &used, used + 1, false,
 						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
@@ -129,7 +129,8 @@ static void take_ring(struct ky_agent_state *state, uint64_t generation, uint32_
 		*writer = (struct ky_ring_writer){0};
 }
 
-static struct ky_drum drum_of(const struct ky_agent_home *home)
+/* Return the drum as if it ended at `end`: it is mapped in parts. */
+static struct ky_drum drum_of(const struct ky_agent_home *home, uint64_t end)
 {
 	uint8_t *const base = (uint8_t *)(uintptr_t)home->drum;
 	struct ky_drum_header *h = (struct ky_drum_header *)(void *)base;
@@ -140,8 +141,9 @@ static struct ky_drum drum_of(const struct ky_agent_home *home)
 		.categories = (struct ky_drum_category *)(void *)(base + h->categories_at),
 		.buckets = (uint32_t *)(void *)(base + h->buckets_at),
 		.rings = (struct ky_drum_ring *)(void *)(base + h->rings_at),
-		.bytes = home->drum_bytes,
+		.bytes = end,
 		.fd = -1,
+		.on_disk = true, /* room.c maps what was not used before */
 		.ticks_inline = true,
 	};
 }
@@ -153,7 +155,7 @@ static uint32_t own_name(const struct ky_agent_home *home)
 	size_t bytes = 0;
 	while (bytes < sizeof(name) && name[bytes])
 		bytes++;
-	struct ky_drum drum = drum_of(home);
+	struct ky_drum drum = drum_of(home, home->drum_heap);
 	return drum.header->magic == KY_DRUM_MAGIC ? ky_heap_thread_name(&drum, name, bytes) : 0;
 }
 
@@ -162,7 +164,7 @@ static bool prepare(const struct ky_agent_home *home, struct ky_agent_state *sta
 		    uint32_t tid)
 {
 	const uint64_t generation = __atomic_load_n(&home->generation, __ATOMIC_ACQUIRE);
-	const struct ky_drum drum = drum_of(home);
+	const struct ky_drum drum = drum_of(home, home->drum_end);
 	take_ring(state, generation, was, tid);
 	struct ky_ring_writer *writer = writer_of(state);
 	const uint32_t pid = home->apart ? home->pid | KY_PID_APART : home->pid;
@@ -190,6 +192,7 @@ static void settle_in_child(struct ky_agent_home *home)
 	home->states_used = 1;
 	home->pid = ky_agent_pid();
 	home->pause = KY_LOADER_UNWATCHED;
+	home->growing = 0;
 	home->generation++;
 	/* A parent in another namespace is not visible here. */
 	home->apart |= ky_agent_system(SYS_getppid, 0, 0, 0, 0, 0, 0) == 0;
@@ -211,6 +214,11 @@ static struct ky_agent_state *take(struct ky_agent_home *home)
 		state = find_new(home, tid);
 	if (!state)
 		state = find_dead(home, used, tid, used - 1, &was);
+	if (!state) {
+		ky_agent_room_states(home);
+		was = tid;
+		state = find_new(home, tid);
+	}
 	if (!state || !prepare(home, state, was, tid))
 		return NULL;
 	ky_agent_system(SYS_arch_prctl, ARCH_SET_GS_CODE, (uintptr_t)state, 0, 0, 0, 0);
@@ -292,7 +300,7 @@ static uint64_t *reserve(const struct ky_agent_home *home, struct ky_agent_state
 			 uint64_t ticks, uint64_t *limit)
 {
 	struct ky_ring_writer *w = writer_of(state);
-	struct ky_drum drum = drum_of(home);
+	struct ky_drum drum = drum_of(home, home->drum_end);
 	const bool fits = w->ring && state->pos < *limit;
 	count_events(state, w);
 	w->at = fits ? state->pos : 0;

@@ -13,7 +13,9 @@
  *   states      a struct ky_agent_state for each thread; the gs register of a thread points to its own, or to the first,
  *               which belongs to no thread: then its first call takes one. Fork zeroes them
  *               (MADV_WIPEONFORK), so that a child finds out at its first call
- *   directory   u64[KY_AGENT_PIECES]: the address of the return slots of each 16 MiB of addresses, 0: none yet (MAP_NORESERVE)
+ *   directory   u64[KY_AGENT_ROOTS]: for each 16 GiB of addresses the leaf with the addresses of their return slots; then a leaf
+ *               that is empty, and all addresses' at first
+ *   leaves      u64[KY_AGENT_LEAF_PIECES]: the address of the return slots of each 1 MiB of addresses, 0: none yet
  *   slots       a struct ky_agent_call (return slot) for each 8 bytes of stack, made piece by piece when a stack is first seen there
  *   drum        an ordinary drum (layout.h), made by kymo: a memfd, shared. A trace point for each function. Mapped in two
  *               parts, which grow
@@ -24,7 +26,7 @@
  *                                       checks; each can fail, and leads to the slow path:
  *                                         fs:0 is the state's thread          (gs:KY_STATE_THREAD)
  *                                         S is below the innermost open call  (gs:KY_STATE_TOP)
- *                                         there are return slots for S        (directory)
+ *                                         there are return slots for S        (gs:KY_STATE_LEAF)
  *                                         the counter's high half is as it was; the block has room
  *                                         [S] is not a stub's already         (call.hook)
  *                                       call = {[S], hook, top, mark}; top = S; count++; one word into the ring
@@ -50,15 +52,19 @@
 #define KY_AGENT_VERSION 8
 #define KY_AGENT_NAME "kymo-functions"
 
-#define KY_AGENT_PIECE_SHIFT 24
-#define KY_AGENT_PIECES (UINT64_C(1) << (47 - KY_AGENT_PIECE_SHIFT))
+#define KY_AGENT_PIECE_SHIFT 20
+#define KY_AGENT_ROOT_SHIFT 34
+#define KY_AGENT_ROOTS (UINT64_C(1) << (47 - KY_AGENT_ROOT_SHIFT))
+#define KY_AGENT_LEAF_PIECES (UINT64_C(1) << (KY_AGENT_ROOT_SHIFT - KY_AGENT_PIECE_SHIFT))
+#define KY_AGENT_LEAF_BYTES (KY_AGENT_LEAF_PIECES * sizeof(uint64_t))
+#define KY_AGENT_DIRECTORY_BYTES (KY_AGENT_ROOTS * sizeof(uint64_t) + KY_AGENT_LEAF_BYTES)
 #define KY_AGENT_FUNCTIONS_MAX (1u << 20)
 #define KY_AGENT_STATES_MAX 4096u
 #define KY_AGENT_STATE_BYTES 4096u /* the counts follow */
 
 /*
- * The return slot of 8 bytes of stack, used when a return address is there. Its address is directory[S >> 24] + S *
- * 4: the directory holds biased addresses.
+ * The return slot of 8 bytes of stack, used when a return address is there. Its address is leaf[S >> 20 & 16383] + S * 4:
+ * leaves hold biased addresses. The leaf is directory[S >> 34].
  */
 struct ky_agent_call {
 	uint64_t returns;  /* the address that the function returns to */
@@ -67,6 +73,12 @@ struct ky_agent_call {
 	/* mark of the state that has the open call; 0: its span has ended already */
 	uint64_t mark;
 };
+/* Return the address of the empty leaf. */
+static inline uint64_t ky_agent_leaf_empty(uint64_t directory)
+{
+	return directory + KY_AGENT_ROOTS * sizeof(uint64_t);
+}
+
 /*
  * A function that reports its calls itself (-finstrument-functions) has no hook: hook is 0. The return slot is one below
  * its stack frame, and `returns` tells how many words above it S is, which function it is, and a part of the address that
@@ -89,9 +101,10 @@ struct ky_agent_state {
 	/* pos at least this: take a new block. Some words before its end, because handlers may come in between */
 	uint64_t limit;
 	uint32_t high;  /* the counter's high half */
-	uint32_t tid;   /* 0: free */
+	uint32_t root;  /* S >> 34 of the last call in the slow path, */
 	uint64_t mark;  /* unique, never used again; return slots hold it */
 	uint64_t self;  /* the state's own address */
+	uint64_t leaf;  /* and its leaf, which may be the empty one */
 	uint64_t owner; /* fs:0 */
 	uint64_t generation;
 	/* S of the call in the slow path: a call from a handler there is only counted */
@@ -101,9 +114,11 @@ struct ky_agent_state {
 	uint64_t retry;    /* ticks: there was no ring; do not ask for one before this */
 	uint32_t name;     /* the thread's name, in the heap */
 	uint32_t here;     /* in the first state alone: 0 in a forked child */
+	uint32_t tid;      /* 0: free */
+	uint32_t unused;
 	/* struct ky_ring_writer (ring.h); its ring is NULL when there is no ring */
 	uint64_t ring[16];
-	uint64_t pad[482];
+	uint64_t pad[480];
 };
 _Static_assert(sizeof(struct ky_agent_state) == KY_AGENT_STATE_BYTES, "layout");
 _Static_assert(sizeof(struct ky_agent_call) == 32, "layout");
@@ -112,8 +127,10 @@ _Static_assert(sizeof(struct ky_agent_call) == 32, "layout");
 #define KY_STATE_POS 16
 #define KY_STATE_LIMIT 24
 #define KY_STATE_HIGH 32
+#define KY_STATE_ROOT 36
 #define KY_STATE_MARK 40
 #define KY_STATE_SELF 48
+#define KY_STATE_LEAF 56
 #define KY_STATE_COUNTS KY_AGENT_STATE_BYTES /* u32 for each function: number of calls */
 
 /*

@@ -170,7 +170,7 @@ static bool is_sane(const struct ky_agent_home *home, const struct ky_patch_keep
 	       fits(home->code_at, home->code_bytes) && fits(home->drum, home->drum_bytes) &&
 	       home->drum_heap <= home->drum_rings && home->drum_rings <= home->drum_end &&
 	       home->drum_end <= home->drum_bytes &&
-	       fits(home->directory, KY_AGENT_PIECES * sizeof(uint64_t)) &&
+	       fits(home->directory, KY_AGENT_DIRECTORY_BYTES) &&
 	       home->ranges_count <= KY_AGENT_RANGES_MAX &&
 	       home->known_mask < KY_AGENT_FUNCTIONS_MAX * 4 &&
 	       fits(home->known, (home->known_mask + 1) * sizeof(struct ky_agent_known));
@@ -443,11 +443,26 @@ static int map_states(struct ky_patch *patch)
 	return home->states ? ky_agent_memory_wipe(patch, home->states, bytes) : -ENOMEM;
 }
 
+/* Map the directory. All that it leads to is the empty leaf. */
+static int make_directory(struct ky_patch *patch)
+{
+	const uint64_t bytes = KY_AGENT_DIRECTORY_BYTES;
+	uint64_t roots[KY_AGENT_ROOTS];
+	const uint64_t at = map(patch, 0, bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);
+	if (!at)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < KY_AGENT_ROOTS; i++)
+		roots[i] = ky_agent_leaf_empty(at);
+	call(patch, SYS_madvise, at, bytes, MADV_DONTDUMP, 0, 0, 0);
+	const int error = ky_remote_write(&patch->remote, at, roots, sizeof(roots));
+	patch->home.directory = error ? 0 : at;
+	return error;
+}
+
 static int map_memory(struct ky_patch *patch)
 {
 	struct ky_agent_home *home = &patch->home;
 	const uint64_t known = (uint64_t)ky_patch_modules_functions(patch) * 2 + FUNCTIONS_SPARE;
-	const uint64_t directory = KY_AGENT_PIECES * sizeof(uint64_t);
 	const int error = ky_agent_memory_refill(patch);
 	if (error)
 		return error;
@@ -461,17 +476,8 @@ static int map_memory(struct ky_patch *patch)
 	}
 	if (!home->states && (map_states(patch) || ky_agent_memory_write(patch)))
 		return -ENOMEM;
-	if (!home->directory) {
-		/* At a low address if possible: stubs are shorter then. */
-		home->directory =
-			map(patch, 0, directory, PROT_READ | PROT_WRITE, MAP_NORESERVE | MAP_32BIT);
-		if (!home->directory)
-			home->directory =
-				map(patch, 0, directory, PROT_READ | PROT_WRITE, MAP_NORESERVE);
-		if (!home->directory)
-			return -ENOMEM;
-		call(patch, SYS_madvise, home->directory, directory, MADV_DONTDUMP, 0, 0, 0);
-	}
+	if (!home->directory && make_directory(patch))
+		return -ENOMEM;
 	return ky_agent_memory_write(patch);
 }
 
@@ -662,8 +668,10 @@ static int64_t make_drum(struct ky_patch *patch)
 static int reset_states(struct ky_patch *patch)
 {
 	struct ky_agent_home *home = &patch->home;
-	/* The write of a thread that is led here in the middle of a stub has no effect. */
-	const struct ky_agent_state first = {.here = 1, .pos = home->states + SCRATCH_AT};
+	/* The write of a thread that is led here in the middle of a stub has no effect, and it finds no return slot. */
+	const struct ky_agent_state first = {.here = 1,
+					     .pos = home->states + SCRATCH_AT,
+					     .leaf = ky_agent_leaf_empty(home->directory)};
 	uint32_t used = 0;
 	(void)ky_remote_read(&patch->remote,
 			     patch->home_at + offsetof(struct ky_agent_home, states_used), &used,
@@ -671,11 +679,13 @@ static int reset_states(struct ky_patch *patch)
 	call(patch, SYS_madvise, home->states, home->states_max * home->state_bytes, MADV_DONTNEED,
 	     0, 0, 0);
 	/* The same for a thread that a signal handler keeps inside a stub. */
-	for (uint32_t i = 1; i < used && i < home->states_max; i++)
-		(void)ky_remote_write(&patch->remote,
-				      home->states + i * home->state_bytes +
-					      offsetof(struct ky_agent_state, pos),
-				      &first.pos, sizeof(first.pos));
+	for (uint32_t i = 1; i < used && i < home->states_max; i++) {
+		const uint64_t at = home->states + i * home->state_bytes;
+		(void)ky_remote_write(&patch->remote, at + KY_STATE_POS, &first.pos,
+				      sizeof(first.pos));
+		(void)ky_remote_write(&patch->remote, at + KY_STATE_LEAF, &first.leaf,
+				      sizeof(first.leaf));
+	}
 	home->states_used = 1;
 	return ky_remote_write(&patch->remote, home->states, &first, sizeof(first));
 }

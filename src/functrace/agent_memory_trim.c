@@ -3,7 +3,7 @@
  * agent_memory_trim.c: gives memory back when tracing has ended, and completes it when it begins again: see patch_parts.h.
  *
  *   return slots   of stacks that no thread is on now (coroutines): their hooks are taken out, too
- *   trimmed        untouched pages of return slots, directory and table; all states but the first; the drum
+ *   trimmed        untouched pages of return slots and table; all states but the first; the drum
  *   stays          what was touched: a stack that was copied may still have a hook, and its return slot
  *
  * What is trimmed has no memory and no access, but its addresses stay ours: the drum's alone are given back.
@@ -31,7 +31,6 @@
 #define PAGE KY_PATCH_PAGE
 #define SLOTS_OF_PAGE (KY_PATCH_PAGE / sizeof(struct ky_agent_call))
 #define STACK_OF_PAGE (SLOTS_OF_PAGE * sizeof(uint64_t))
-#define DIRECTORY_BYTES (KY_AGENT_PIECES * sizeof(uint64_t))
 #define PATCHES_BYTES(home)                                                                        \
 	(((home)->patches_max * sizeof(struct ky_agent_patch) + PAGE - 1) & ~(PAGE - 1))
 #define PIECE_BYTES (sizeof(struct ky_agent_call) << (KY_AGENT_PIECE_SHIFT - 3))
@@ -43,7 +42,7 @@
 #define PAGEMAP_HAS (UINT64_C(3) << 62) /* in memory, or swapped out */
 #define PAGEMAP_CHUNK 512u
 /* Any process can claim to have more; these are the stacks of some thousand threads. */
-#define PIECES_MAX 4096u
+#define PIECES_MAX 16384u
 
 struct trimming {
 	struct ky_patch *patch;
@@ -186,7 +185,7 @@ static void unhook(struct trimming *trimming, void *context, uint64_t page, cons
 }
 
 struct pieces {
-	uint64_t directory;
+	uint64_t leaf, first; /* its address, and the number of its first piece */
 	void (*one)(struct trimming *trimming, uint64_t at, uint64_t biased);
 	uint32_t count;
 };
@@ -196,7 +195,7 @@ static void each_entry(struct trimming *trimming, void *context, uint64_t page,
 {
 	struct pieces *pieces = context;
 	for (size_t i = 0; i < PAGE / 8; i++) {
-		const uint64_t number = (page - pieces->directory) / 8 + i;
+		const uint64_t number = pieces->first + (page - pieces->leaf) / 8 + i;
 		if (words[i] && pieces->count++ < PIECES_MAX)
 			pieces->one(trimming, words[i] + (number << KY_AGENT_PIECE_SHIFT) * 4,
 				    words[i]);
@@ -204,10 +203,23 @@ static void each_entry(struct trimming *trimming, void *context, uint64_t page,
 }
 
 static void each_piece(struct trimming *trimming,
-		       void (*one)(struct trimming *trimming, uint64_t at, uint64_t biased))
+		       void (*one)(struct trimming *trimming, uint64_t at, uint64_t biased),
+		       void (*with_leaf)(struct trimming *trimming, uint64_t leaf))
 {
-	struct pieces pieces = {trimming->patch->home.directory, one, 0};
-	each_touched(trimming, pieces.directory, DIRECTORY_BYTES, each_entry, &pieces);
+	const struct ky_patch *patch = trimming->patch;
+	uint64_t roots[KY_AGENT_ROOTS];
+	struct pieces pieces = {.one = one};
+	if (ky_remote_read(&patch->remote, patch->home.directory, roots, sizeof(roots)))
+		return;
+	for (uint64_t i = 0; i < KY_AGENT_ROOTS; i++) {
+		if (roots[i] == ky_agent_leaf_empty(patch->home.directory))
+			continue;
+		pieces.leaf = roots[i];
+		pieces.first = i * KY_AGENT_LEAF_PIECES;
+		if (with_leaf)
+			with_leaf(trimming, pieces.leaf);
+		each_touched(trimming, pieces.leaf, KY_AGENT_LEAF_BYTES, each_entry, &pieces);
+	}
 }
 
 static void unhook_piece(struct trimming *trimming, uint64_t at, uint64_t biased)
@@ -257,7 +269,7 @@ void ky_agent_memory_trim(struct ky_patch *patch)
 	struct trimming trimming;
 	if (!home->directory || !home->states || !begin(&trimming, patch))
 		return;
-	each_piece(&trimming, unhook_piece);
+	each_piece(&trimming, unhook_piece, NULL);
 	for (uint32_t i = 0; i < patch->remote.count; i++)
 		look_for_frames(&trimming, patch->remote.threads[i].registers.rsp & ~UINT64_C(7));
 	if (!trimming.interrupted && !leave_states(patch)) {
@@ -268,8 +280,7 @@ void ky_agent_memory_trim(struct ky_patch *patch)
 		home->drum_heap = home->drum_rings = home->drum_end = 0;
 		(void)ky_agent_memory_write(patch);
 		trim(&trimming, home->patches, PATCHES_BYTES(home));
-		each_piece(&trimming, trim_piece);
-		trim(&trimming, home->directory, DIRECTORY_BYTES);
+		each_piece(&trimming, trim_piece, NULL);
 	}
 	close(trimming.pagemap);
 }
@@ -292,9 +303,7 @@ int ky_agent_memory_refill(struct ky_patch *patch)
 		return -EACCES;
 	trimming.error = refill(patch, home->patches, PATCHES_BYTES(home));
 	if (!trimming.error)
-		trimming.error = refill(patch, home->directory, DIRECTORY_BYTES);
-	if (!trimming.error)
-		each_piece(&trimming, refill_piece);
+		each_piece(&trimming, refill_piece, NULL);
 	if (!trimming.error)
 		trimming.error = refill(patch, home->states, states);
 	close(trimming.pagemap);
@@ -319,6 +328,11 @@ static void unlock_part(struct ky_patch *patch, uint64_t at, uint64_t bytes)
 {
 	const uint64_t arguments[6] = {at, bytes};
 	(void)ky_remote_call(&patch->remote, SYS_munlock, arguments);
+}
+
+static void unlock_leaf(struct trimming *trimming, uint64_t leaf)
+{
+	call(trimming, SYS_munlock, leaf, KY_AGENT_LEAF_BYTES);
 }
 
 /* Unlock the drum, and give back its rings that nobody has taken, which were filled. */
@@ -347,11 +361,11 @@ void ky_agent_memory_unlock(struct ky_patch *patch)
 	call(&trimming, SYS_munlock, patch->home_at, home->home_bytes);
 	call(&trimming, SYS_munlock, home->patches, PATCHES_BYTES(home));
 	call(&trimming, SYS_munlock, home->states, home->states_max * home->state_bytes);
-	call(&trimming, SYS_munlock, home->directory, DIRECTORY_BYTES);
+	call(&trimming, SYS_munlock, home->directory, KY_AGENT_DIRECTORY_BYTES);
 	for (uint32_t i = 0; i < patch->keep.regions_count; i++)
 		call(&trimming, SYS_munlock, patch->keep.regions[i].at,
 		     patch->keep.regions[i].bytes);
-	each_piece(&trimming, unlock_piece);
+	each_piece(&trimming, unlock_piece, unlock_leaf);
 	if (patch->drum_open && home->drum)
 		unlock_drum(&trimming);
 	close(trimming.pagemap);

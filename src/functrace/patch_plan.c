@@ -258,7 +258,6 @@ static struct ky_stub describe(const struct ky_patch *patch, uint32_t form, uint
 	struct ky_stub stub = {.kind = (enum ky_stub_kind)(form & KY_PATCH_FORM_KIND),
 			       .at = at,
 			       .end_site = home->end_site,
-			       .directory = home->directory,
 			       .slow_entry = home->code_at + table.slow_entry,
 			       .slow_exit = home->code_at + table.slow_exit};
 	const uint32_t region = region_of(patch, at);

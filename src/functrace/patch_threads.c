@@ -212,7 +212,7 @@ bool ky_patch_threads_inside(const struct ky_patch *patch, uint64_t address)
 
 /* A thread's stack. */
 struct stack {
-	uint64_t piece_index, piece; /* of the directory, the last one read; 0: none */
+	uint64_t piece_index, piece; /* of a leaf, the last one read; 0: none */
 	bool hooks, contexts;        /* seen on this stack */
 };
 
@@ -220,15 +220,19 @@ struct stack {
 static bool is_hook_of(const struct ky_patch *patch, struct stack *stack, uint64_t slot,
 		       uint64_t word, struct ky_agent_call *call)
 {
-	const uint64_t index = slot >> KY_AGENT_PIECE_SHIFT;
-	if (!ky_patch_threads_inside(patch, word) || index >= KY_AGENT_PIECES || slot % 8)
+	const uint64_t index = slot >> KY_AGENT_PIECE_SHIFT, root = slot >> KY_AGENT_ROOT_SHIFT;
+	uint64_t leaf;
+	if (!ky_patch_threads_inside(patch, word) || root >= KY_AGENT_ROOTS || slot % 8)
 		return false;
 	if (!stack->piece || stack->piece_index != index) {
 		stack->piece = 0;
 		stack->piece_index = index;
-		(void)ky_remote_read(&patch->remote,
-				     patch->home.directory + index * sizeof(stack->piece),
-				     &stack->piece, sizeof(stack->piece));
+		if (!ky_remote_read(&patch->remote, patch->home.directory + root * sizeof(leaf),
+				    &leaf, sizeof(leaf)))
+			(void)ky_remote_read(&patch->remote,
+					     leaf + index % KY_AGENT_LEAF_PIECES *
+							     sizeof(stack->piece),
+					     &stack->piece, sizeof(stack->piece));
 	}
 	return stack->piece &&
 	       !ky_remote_read(&patch->remote, stack->piece + slot * 4, call, sizeof(*call)) &&

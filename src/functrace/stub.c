@@ -133,26 +133,23 @@ static void check_top(struct code *c, struct checks *checks, uint8_t condition)
 	jump_later(c, condition, checks->places, &checks->count);
 }
 
-/* Set rcx = the return slot of S. A directory at a low address is found without a register. */
-static void find_call(struct code *c, uint64_t directory, struct checks *checks)
+/* Set rcx = the return slot of S. The state knows the leaf of the stack that its thread was on last. */
+static void find_call(struct code *c, struct checks *checks)
 {
-	const bool low = directory <= INT32_MAX;
-	if (low) {
-		PUT(c, 0x48, 0x89, 0xca);                       /* mov %rcx,%rdx */
-		PUT(c, 0x48, 0xc1, 0xea, KY_AGENT_PIECE_SHIFT); /* shr $24,%rdx */
-		PUT(c, 0x48, 0x8b, 0x14, 0xd5);                 /* mov directory(,%rdx,8),%rdx */
-		put32(c, (uint32_t)directory);
-	} else {
-		PUT(c, 0x48, 0xba); /* movabs $directory,%rdx */
-		put64(c, directory);
-		PUT(c, 0x48, 0xc1, 0xe9, KY_AGENT_PIECE_SHIFT); /* shr $24,%rcx */
-		PUT(c, 0x48, 0x8b, 0x14, 0xca);                 /* mov (%rdx,%rcx,8),%rdx */
-		find_slot(c);
-	}
-	if (checks) {
-		PUT(c, 0x48, 0x85, 0xd2); /* test %rdx,%rdx */
-		jump_later(c, JUMP_EQUAL, checks->places, &checks->count);
-	}
+	PUT(c, 0x48, 0x89, 0xca);                      /* mov %rcx,%rdx */
+	PUT(c, 0x48, 0xc1, 0xea, KY_AGENT_ROOT_SHIFT); /* shr $34,%rdx */
+	PUT(c, 0x65, 0x3b, 0x14);                      /* cmp %gs:ROOT,%edx */
+	gs(c, KY_STATE_ROOT);
+	jump_later(c, JUMP_OTHER, checks->places, &checks->count);
+	PUT(c, 0x65, 0x48, 0x8b, 0x14); /* mov %gs:LEAF,%rdx */
+	gs(c, KY_STATE_LEAF);
+	PUT(c, 0x48, 0xc1, 0xe9, KY_AGENT_PIECE_SHIFT); /* shr $20,%rcx */
+	PUT(c, 0x81, 0xe1);                             /* and $16383,%ecx */
+	put32(c, KY_AGENT_LEAF_PIECES - 1);
+	PUT(c, 0x48, 0x8b, 0x14, 0xca); /* mov (%rdx,%rcx,8),%rdx */
+	find_slot(c);
+	PUT(c, 0x48, 0x85, 0xd2); /* test %rdx,%rdx */
+	jump_later(c, JUMP_EQUAL, checks->places, &checks->count);
 	PUT(c, 0x48, 0x8d, 0x0c, 0x8a); /* lea (%rdx,%rcx,4),%rcx */
 }
 
@@ -274,7 +271,7 @@ static void put_exit(struct code *c, const struct ky_stub *stub)
 	check_top(c, &checks, JUMP_OTHER);
 	check_room(c, &checks);
 	fetch_ahead(c);
-	find_call(c, stub->directory, NULL);
+	find_call(c, &checks);
 	PUT(c, 0x48, 0x8b, 0x11);             /* mov RETURNS(%rcx),%rdx */
 	PUT(c, 0x48, 0x89, 0x54, 0x24, 0x18); /* mov %rdx,24(%rsp) */
 	close_call(c);
@@ -307,7 +304,7 @@ static void put_call(struct code *c, const struct ky_stub *stub, const struct ky
 	find_slot(c);
 	check_top(c, &checks, JUMP_AT_LEAST);
 	check_room(c, &checks);
-	find_call(c, stub->directory, &checks);
+	find_call(c, &checks);
 	take_return_address(c, stub, &checks);
 	const uint32_t hook_at = open_call(c);
 	count_call(c, stub->function);
@@ -406,9 +403,13 @@ enum {
 	CFA_EXPRESSION = 0x10,
 	CFA_VAL_EXPRESSION = 0x16,
 	OP_DEREF = 0x06,
+	OP_CONST1U = 0x08,
+	OP_CONST2U = 0x0a,
 	OP_CONST8U = 0x0e,
 	OP_DUP = 0x12,
+	OP_OVER = 0x14,
 	OP_SWAP = 0x16,
+	OP_AND = 0x1a,
 	OP_PLUS = 0x22,
 	OP_SHL = 0x24,
 	OP_SHR = 0x25,
@@ -431,10 +432,15 @@ static void put_return_address(struct code *b, uint64_t directory)
 	uint8_t operations[40];
 	struct code e = {.to = operations};
 	PUT(&e, OP_BREG0 + RSP, 0x78); /* S: rsp - 8 */
-	PUT(&e, OP_DUP, OP_LIT0 + KY_AGENT_PIECE_SHIFT, OP_SHR, OP_LIT0 + 3, OP_SHL);
+	PUT(&e, OP_DUP, OP_CONST1U, KY_AGENT_ROOT_SHIFT, OP_SHR, OP_LIT0 + 3, OP_SHL);
 	PUT(&e, OP_CONST8U);
 	put(&e, &directory, sizeof(directory));
-	PUT(&e, OP_PLUS, OP_DEREF, OP_SWAP, OP_LIT0 + 2, OP_SHL, OP_PLUS);
+	PUT(&e, OP_PLUS, OP_DEREF);
+	PUT(&e, OP_OVER, OP_LIT0 + KY_AGENT_PIECE_SHIFT, OP_SHR);
+	PUT(&e, OP_CONST2U, (KY_AGENT_LEAF_PIECES - 1) & 0xff, (KY_AGENT_LEAF_PIECES - 1) >> 8,
+	    OP_AND);
+	PUT(&e, OP_LIT0 + 3, OP_SHL, OP_PLUS, OP_DEREF);
+	PUT(&e, OP_SWAP, OP_LIT0 + 2, OP_SHL, OP_PLUS);
 	PUT(b, CFA_EXPRESSION, RETURN_ADDRESS, (uint8_t)e.bytes);
 	put(b, operations, e.bytes);
 }

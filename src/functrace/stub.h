@@ -35,7 +35,6 @@ struct ky_stub {
 	uint32_t site;                  /* heap number: of kind SCOPE, or INSTANT for ENTRY */
 	uint32_t instant_site;          /* for callers whose return address must stay, 0: none */
 	uint32_t end_site;              /* of kind END */
-	uint64_t directory;             /* address */
 	uint64_t slow_entry, slow_exit; /* addresses in the agent */
 	/* FIND_FDE, LOADER, CYG, SANDBOX: address in the agent (find_fde, loader, ...) */
 	uint64_t special;

@@ -45,14 +45,6 @@ static void *memory(uint64_t bytes, int protection)
 	return at;
 }
 
-/* Map memory at a low address: the directory is found by fewer instructions there. */
-static void *low_memory(uint64_t bytes)
-{
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_32BIT, -1, 0);
-	return at != MAP_FAILED ? at : memory(bytes, PROT_READ | PROT_WRITE);
-}
-
 /* Return free addresses that a jump from `place` reaches. */
 static uint8_t *memory_near(uintptr_t place)
 {
@@ -115,7 +107,6 @@ static struct ky_stub stub_of(const struct harness *h, enum ky_stub_kind kind)
 	return (struct ky_stub){.kind = kind,
 				.at = (uintptr_t)h->stubs + h->stubs_used,
 				.end_site = h->home->end_site,
-				.directory = h->home->directory,
 				.slow_entry = h->home->code_at + table->slow_entry,
 				.slow_exit = h->home->code_at + table->slow_exit,
 				.exit = h->exit};
@@ -150,7 +141,10 @@ void harness_open(struct harness *h)
 	h->home->magic = KY_AGENT_MAGIC;
 	h->home->version = KY_AGENT_VERSION;
 	h->home->pid = (uint32_t)getpid();
-	h->home->directory = (uintptr_t)low_memory(KY_AGENT_PIECES * 8);
+	h->home->directory = (uintptr_t)memory(KY_AGENT_DIRECTORY_BYTES, PROT_READ | PROT_WRITE);
+	for (uint64_t i = 0; i < KY_AGENT_ROOTS; i++)
+		((uint64_t *)(uintptr_t)h->home->directory)[i] =
+			ky_agent_leaf_empty(h->home->directory);
 	h->home->state_bytes = KY_AGENT_STATE_BYTES + 4096;
 	h->home->counts = 4096 / sizeof(uint32_t);
 	h->home->states =

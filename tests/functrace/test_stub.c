@@ -18,7 +18,7 @@
 #define EXIT_AT (AT - 4096)
 #define SLOW_ENTRY UINT64_C(0x7f0000001000)
 
-static struct ky_stub stub_of(enum ky_stub_kind kind, uint64_t directory)
+static struct ky_stub stub_of(enum ky_stub_kind kind)
 {
 	return (struct ky_stub){.kind = kind,
 				.at = AT,
@@ -26,14 +26,11 @@ static struct ky_stub stub_of(enum ky_stub_kind kind, uint64_t directory)
 				.site = 5000,
 				.instant_site = 5001,
 				.end_site = 5002,
-				.directory = directory,
 				.slow_entry = SLOW_ENTRY,
 				.slow_exit = SLOW_ENTRY + 64,
 				.special = SLOW_ENTRY + 128,
 				.exit = EXIT_AT};
 }
-
-static const uint64_t directories[] = {0x40000000, UINT64_C(0x7f1234560000)};
 
 /* Decode up to an offset; every conditional jump must lead to slow. Return the number of instructions. */
 static size_t decode(const uint8_t *code, uint32_t bytes, uint64_t slow)
@@ -62,48 +59,44 @@ static void parts_of_a_call_are_in_place(void **state)
 {
 	(void)state;
 	const struct ky_moved moved = {.code = {0x55, 0xcc}, .bytes = 2};
-	for (size_t d = 0; d < 2; d++) {
-		uint8_t code[KY_STUB_MAX];
-		struct ky_stub_places places;
-		const struct ky_stub stub = stub_of(KY_STUB_CALL, directories[d]);
-		ky_stub_make(&stub, &moved, code, &places);
-		assert_int_equal(places.body, ky_stub_body_at(&stub));
-		assert_int_equal(places.body, places.hook + KY_STUB_BODY_AFTER_HOOK);
-		assert_memory_equal(code + places.body, moved.code, moved.bytes);
-		assert_int_equal(places.bytes, places.body + moved.bytes);
-		struct ky_agent_stub_data data;
-		memcpy(&data, code + places.hook + KY_STUB_DATA_AFTER_HOOK, sizeof(data));
-		assert_int_equal(data.slow_entry, SLOW_ENTRY);
-		assert_int_equal(data.function, 7);
-		assert_int_equal(data.site, 5000);
-		assert_int_equal(data.instant_site, 5001);
-		assert_int_equal(data.hooks, 1);
-		int32_t distance;
-		memcpy(&distance, code + places.hook + 1, sizeof(distance));
-		assert_int_equal(AT + places.hook + 5 + (uint64_t)(int64_t)distance, EXIT_AT);
-		const uint64_t slow = AT + places.hook + KY_STUB_HOOK_BYTES;
-		assert_true(decode(code, places.hook, slow) <= 48);
-	}
+	uint8_t code[KY_STUB_MAX];
+	struct ky_stub_places places;
+	const struct ky_stub stub = stub_of(KY_STUB_CALL);
+	ky_stub_make(&stub, &moved, code, &places);
+	assert_int_equal(places.body, ky_stub_body_at(&stub));
+	assert_int_equal(places.body, places.hook + KY_STUB_BODY_AFTER_HOOK);
+	assert_memory_equal(code + places.body, moved.code, moved.bytes);
+	assert_int_equal(places.bytes, places.body + moved.bytes);
+	struct ky_agent_stub_data data;
+	memcpy(&data, code + places.hook + KY_STUB_DATA_AFTER_HOOK, sizeof(data));
+	assert_int_equal(data.slow_entry, SLOW_ENTRY);
+	assert_int_equal(data.function, 7);
+	assert_int_equal(data.site, 5000);
+	assert_int_equal(data.instant_site, 5001);
+	assert_int_equal(data.hooks, 1);
+	int32_t distance;
+	memcpy(&distance, code + places.hook + 1, sizeof(distance));
+	assert_int_equal(AT + places.hook + 5 + (uint64_t)(int64_t)distance, EXIT_AT);
+	const uint64_t slow = AT + places.hook + KY_STUB_HOOK_BYTES;
+	assert_true(decode(code, places.hook, slow) <= 52);
 }
 
 static void exits_decode(void **state)
 {
 	(void)state;
-	for (size_t d = 0; d < 2; d++) {
-		uint8_t code[KY_STUB_MAX];
-		struct ky_stub_places places;
-		struct ky_stub stub = stub_of(KY_STUB_EXIT, directories[d]);
-		ky_stub_make(&stub, NULL, code, &places);
-		const uint32_t slow = places.bytes - 14; /* jmp *slow_exit, slow_exit */
-		assert_true(decode(code, slow, AT + slow) <= 36);
-		stub = stub_of(KY_STUB_CALL, directories[d]);
-		stub.exit = 0; /* with an exit of its own: the same at its end */
-		uint8_t own[KY_STUB_MAX];
-		struct ky_stub_places own_places;
-		ky_stub_make(&stub, NULL, own, &own_places);
-		assert_int_equal(own_places.bytes, own_places.body + places.bytes);
-		assert_memory_equal(own + own_places.body, code, places.bytes);
-	}
+	uint8_t code[KY_STUB_MAX];
+	struct ky_stub_places places;
+	struct ky_stub stub = stub_of(KY_STUB_EXIT);
+	ky_stub_make(&stub, NULL, code, &places);
+	const uint32_t slow = places.bytes - 14; /* jmp *slow_exit, slow_exit */
+	assert_true(decode(code, slow, AT + slow) <= 42);
+	stub = stub_of(KY_STUB_CALL);
+	stub.exit = 0; /* with an exit of its own: the same at its end */
+	uint8_t own[KY_STUB_MAX];
+	struct ky_stub_places own_places;
+	ky_stub_make(&stub, NULL, own, &own_places);
+	assert_int_equal(own_places.bytes, own_places.body + places.bytes);
+	assert_memory_equal(own + own_places.body, code, places.bytes);
 }
 
 static void entries_lead_back(void **state)
@@ -111,7 +104,7 @@ static void entries_lead_back(void **state)
 	(void)state;
 	uint8_t code[KY_STUB_MAX];
 	struct ky_stub_places places;
-	struct ky_stub stub = stub_of(KY_STUB_ENTRY, directories[0]);
+	struct ky_stub stub = stub_of(KY_STUB_ENTRY);
 	stub.returns_to = AT + 100000;
 	ky_stub_make(&stub, NULL, code, &places);
 	int32_t distance;
@@ -129,7 +122,7 @@ static void callers_are_checked_where_asked(void **state)
 	(void)state;
 	uint8_t code[KY_STUB_MAX];
 	struct ky_stub_places places, checked;
-	struct ky_stub stub = stub_of(KY_STUB_CALL, directories[1]);
+	struct ky_stub stub = stub_of(KY_STUB_CALL);
 	ky_stub_make(&stub, NULL, code, &places);
 	stub.near_from = AT;
 	stub.near_bytes = 1 << 20;
@@ -147,7 +140,7 @@ static void stubs_fit(void **state)
 						  KY_STUB_CYG_ENTER, KY_STUB_CYG_EXIT};
 	const struct ky_moved moved = {.bytes = KY_MOVED_MAX};
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		struct ky_stub stub = stub_of(kinds[i], directories[1]);
+		struct ky_stub stub = stub_of(kinds[i]);
 		stub.exit = 0;
 		stub.near_bytes = 1;
 		stub.returns_to = AT;
@@ -163,7 +156,7 @@ static void unwind_records_are_whole(void **state)
 {
 	(void)state;
 	uint8_t records[KY_STUB_UNWIND_MAX];
-	const uint32_t bytes = ky_stub_unwind(records, AT, AT, AT + 4096, directories[1]);
+	const uint32_t bytes = ky_stub_unwind(records, AT, AT, AT + 4096, UINT64_C(0x7f1234560000));
 	assert_true(bytes <= sizeof(records));
 	uint32_t at = 0, lengths[3];
 	for (int i = 0; i < 3; i++) { /* CIE, FDE, and the end */

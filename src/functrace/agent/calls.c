@@ -25,41 +25,72 @@
 #define OTHER_STACKS_STEPS 256u
 #define PIECE_BYTES (sizeof(struct ky_agent_call) << (KY_AGENT_PIECE_SHIFT - 3))
 
-/* Make the return slots of a piece of addresses that was not met before. If two threads do it at once, one wins. */
-static uint64_t make_piece(const struct ky_agent_home *home, uint64_t *entry, uint64_t number)
+static uint64_t make_memory(const struct ky_agent_home *home, uint64_t bytes)
 {
 	const uint64_t access = PROT_READ | PROT_WRITE;
 	const int64_t at =
-		ky_agent_system(SYS_mmap, 0, PIECE_BYTES, home->unlocks ? PROT_NONE : access,
+		ky_agent_system(SYS_mmap, 0, bytes, home->unlocks ? PROT_NONE : access,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0);
 	if (at < 0)
 		return 0;
 	/* What has no access is not filled when it is locked. */
 	if (home->unlocks) {
-		ky_agent_system(SYS_munlock, (uint64_t)at, PIECE_BYTES, 0, 0, 0, 0);
-		ky_agent_system(SYS_mprotect, (uint64_t)at, PIECE_BYTES, access, 0, 0, 0);
+		ky_agent_system(SYS_munlock, (uint64_t)at, bytes, 0, 0, 0, 0);
+		ky_agent_system(SYS_mprotect, (uint64_t)at, bytes, access, 0, 0, 0);
 	}
-	ky_agent_system(SYS_madvise, (uint64_t)at, PIECE_BYTES, MADV_DONTDUMP, 0, 0, 0);
-	/* Never 0: no piece lies at four times its own addresses. */
-	const uint64_t biased = (uint64_t)at - (number << KY_AGENT_PIECE_SHIFT) * 4;
-	uint64_t before = 0;
+	ky_agent_system(SYS_madvise, (uint64_t)at, bytes, MADV_DONTDUMP, 0, 0, 0);
+	return (uint64_t)at;
+}
+
+/*
+ * Put the address of new memory, less what it is biased by, into an entry that is still as it was. If two threads do it
+ * at once, one wins. Return the entry.
+ */
+static uint64_t make(const struct ky_agent_home *home, uint64_t *entry, uint64_t before,
+		     uint64_t bytes, uint64_t bias)
+{
+	const uint64_t at = make_memory(home, bytes);
+	const uint64_t biased = at - bias;
+	/* An entry is never 0: no piece lies at four times its own addresses. */
+	if (!at)
+		return before;
 	if (biased != 0 && __atomic_compare_exchange_n(entry, &before, biased, false,
 						       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return biased;
-	ky_agent_system(SYS_munmap, (uint64_t)at, PIECE_BYTES, 0, 0, 0, 0);
+	ky_agent_system(SYS_munmap, at, bytes, 0, 0, 0, 0);
 	return before;
 }
 
 struct ky_agent_call *ky_agent_call_at(const struct ky_agent_home *home, uint64_t slot)
 {
-	const uint64_t number = slot >> KY_AGENT_PIECE_SHIFT;
-	if (number >= KY_AGENT_PIECES || slot % 8 != 0)
+	const uint64_t root = slot >> KY_AGENT_ROOT_SHIFT, piece = slot >> KY_AGENT_PIECE_SHIFT;
+	const uint64_t place = (piece & (KY_AGENT_LEAF_PIECES - 1)) * sizeof(uint64_t);
+	if (root >= KY_AGENT_ROOTS || slot % 8 != 0)
 		return NULL;
-	uint64_t *entry = (uint64_t *)(uintptr_t)home->directory + number;
-	uint64_t biased = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
-	if (biased == 0)
-		biased = make_piece(home, entry, number);
+	uint64_t *entry = (uint64_t *)(uintptr_t)home->directory + root;
+	uint64_t leaf = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
+	uint64_t biased = __atomic_load_n((uint64_t *)(uintptr_t)(leaf + place), __ATOMIC_ACQUIRE);
+	if (biased)
+		return (struct ky_agent_call *)(uintptr_t)(biased + slot * 4);
+	const uint64_t empty = ky_agent_leaf_empty(home->directory);
+	if (leaf == empty)
+		leaf = make(home, entry, empty, KY_AGENT_LEAF_BYTES, 0);
+	if (leaf == empty)
+		return NULL;
+	biased = make(home, (uint64_t *)(uintptr_t)(leaf + place), 0, PIECE_BYTES,
+		      (piece << KY_AGENT_PIECE_SHIFT) * 4);
 	return biased ? (struct ky_agent_call *)(uintptr_t)(biased + slot * 4) : NULL;
+}
+
+void ky_agent_use_leaf(const struct ky_agent_home *home, struct ky_agent_state *state,
+		       uint64_t slot)
+{
+	const uint64_t root = slot >> KY_AGENT_ROOT_SHIFT;
+	if (root >= KY_AGENT_ROOTS)
+		return;
+	state->leaf =
+		__atomic_load_n((uint64_t *)(uintptr_t)home->directory + root, __ATOMIC_ACQUIRE);
+	state->root = (uint32_t)root;
 }
 
 void ky_agent_count(struct ky_agent_state *state, uint32_t function)

@@ -204,6 +204,7 @@ static void leave_counter(struct ky_agent_home *home, uint64_t slot)
 
 /* ---- the loader and sandboxes ---- */
 
+#define PIECE_BYTES (UINT64_C(1) << KY_AGENT_PIECE_SHIFT)
 #define LOADER_TRIES 5
 #define LOADER_WAIT_NS 10000000
 
@@ -271,7 +272,8 @@ void ky_agent_sandbox(struct ky_agent_home *home, uint64_t first, uint64_t secon
 		return;
 	if (__atomic_load_n(&home->on, __ATOMIC_RELAXED)) {
 		(void)ky_agent_state_take(home);
-		(void)ky_agent_call_at(home, slot);
+		for (uint64_t below = 0; below < STACK_BYTES && below < slot; below += PIECE_BYTES)
+			(void)ky_agent_call_at(home, slot - below);
 		ky_agent_room_sealed(home);
 	}
 	__atomic_store_n(&home->sealed, 1, __ATOMIC_RELAXED);

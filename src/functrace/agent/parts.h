@@ -61,6 +61,9 @@ void ky_agent_room_sealed(struct ky_agent_home *home);
 
 /* ---- calls.c: spans without a hook ---- */
 struct ky_agent_call *ky_agent_call_at(const struct ky_agent_home *home, uint64_t slot);
+/* Have stubs find the return slots of a stack. */
+void ky_agent_use_leaf(const struct ky_agent_home *home, struct ky_agent_state *state,
+		       uint64_t slot);
 /* Return the return slot of the innermost open call; NULL: there is none, or the list is not to be trusted. */
 struct ky_agent_call *ky_agent_top_call(const struct ky_agent_home *home,
 					struct ky_agent_state *state);

@@ -263,6 +263,7 @@ bool ky_agent_begin(struct ky_agent_state *state, uint64_t slot)
 void ky_agent_end(const struct ky_agent_home *home, struct ky_agent_state *state)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	ky_agent_use_leaf(home, state, state->busy);
 	state->busy = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&home->on, __ATOMIC_RELAXED) && state->generation == home->generation)

@@ -133,16 +133,19 @@ static void check_top(struct code *c, struct checks *checks, uint8_t condition)
 	jump_later(c, condition, checks->places, &checks->count);
 }
 
-/* Set rcx = the return slot of S. The state knows the leaf of the stack that its thread was on last. */
+/*
+ * Set rcx = the return slot of S. The state knows the leaf of the stack that its thread was on last. It is loaded before
+ * the check: a handler on another stack changes both.
+ */
 static void find_call(struct code *c, struct checks *checks)
 {
-	PUT(c, 0x48, 0x89, 0xca);                      /* mov %rcx,%rdx */
-	PUT(c, 0x48, 0xc1, 0xea, KY_AGENT_ROOT_SHIFT); /* shr $34,%rdx */
-	PUT(c, 0x65, 0x3b, 0x14);                      /* cmp %gs:ROOT,%edx */
-	gs(c, KY_STATE_ROOT);
-	jump_later(c, JUMP_OTHER, checks->places, &checks->count);
 	PUT(c, 0x65, 0x48, 0x8b, 0x14); /* mov %gs:LEAF,%rdx */
 	gs(c, KY_STATE_LEAF);
+	PUT(c, 0x48, 0xc1, 0xe9, KY_AGENT_ROOT_SHIFT); /* shr $34,%rcx */
+	PUT(c, 0x65, 0x3b, 0x0c);                      /* cmp %gs:ROOT,%ecx */
+	gs(c, KY_STATE_ROOT);
+	jump_later(c, JUMP_OTHER, checks->places, &checks->count);
+	find_slot(c);
 	PUT(c, 0x48, 0xc1, 0xe9, KY_AGENT_PIECE_SHIFT); /* shr $20,%rcx */
 	PUT(c, 0x81, 0xe1);                             /* and $16383,%ecx */
 	put32(c, KY_AGENT_LEAF_PIECES - 1);

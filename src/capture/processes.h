@@ -81,7 +81,8 @@ struct ky_processes_facts {
 void ky_processes_facts(const struct ky_process_list *processes, struct ky_processes_facts *facts);
 
 /*
- * Append the processes that `-p` names: by a number, or by a name as in /proc/PID/comm or of the program's file. Return 0,
+ * Append the processes that `-p` names: by a number; by a name as in /proc/PID/comm or of the program's file; or, if no
+ * process has it, by the name that a process gave itself. Return 0,
  * -ESRCH with a message that lists those there are, or -ECHILD with a message: it is a zombie.
  */
 int ky_processes_find(const char *text, struct ky_pids *pids, char message[KY_MESSAGE_BYTES]);

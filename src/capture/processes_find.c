@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/nearest.h"
+#include "capture/drum_map.h"
 #include "process/drum_find.h"
 
 #include <errno.h>
@@ -15,6 +16,11 @@
 #include <unistd.h>
 
 #define LISTED_MAX 5u
+
+/* The name by kymo_process_name(). */
+struct own_name {
+	char text[64];
+};
 
 /* Return the program's file without its folders; "" when it cannot be read. */
 static void program_of(pid_t pid, char *name, size_t room)
@@ -39,34 +45,63 @@ static bool is_called(pid_t pid, const char *text)
 	return program[0] && strcmp(program, text) == 0;
 }
 
-static int stop_at_first(void *context, int fd)
+/* Copy the name that the process gave itself, if it did, and stop at its first drum. */
+static int take_name(void *context, int fd)
 {
-	(void)context;
-	(void)fd;
+	struct own_name *const own = context;
+	struct ky_drum_map map;
+	struct ky_drum_view view;
+	char message[KY_MESSAGE_BYTES];
+	const char *what;
+	if (ky_drum_map_open(&map, fd, "", message) != 0)
+		return 1;
+	if (ky_drum_view_open(&view, map.base, map.bytes, &what) == 0) {
+		const struct ky_text name = ky_drum_view_string(
+			&view, __atomic_load_n(&view.live->process_name, __ATOMIC_ACQUIRE));
+		snprintf(own->text, sizeof(own->text), "%.*s", (int)name.bytes, name.data);
+	}
+	ky_drum_map_close(&map);
 	return 1;
 }
 
-/* "; recording now: demo (41), server (57)" */
+/* Find what 'kymo list' calls the process; false: it has no drum. */
+static bool name_of(pid_t pid, struct own_name *own)
+{
+	struct ky_proc_stat stat;
+	own->text[0] = '\0';
+	if (ky_drum_find(pid, take_name, own) <= 0)
+		return false;
+	if (!own->text[0] && ky_proc_stat(pid, 0, &stat) == 0)
+		snprintf(own->text, sizeof(own->text), "%s", stat.name);
+	return own->text[0] != '\0';
+}
+
+static bool calls_itself(pid_t pid, const char *text)
+{
+	struct own_name own;
+	return name_of(pid, &own) && strcmp(own.text, text) == 0;
+}
+
+/* "; with trace points: demo (41), server (57)" */
 static void list_drums(const struct ky_pids *all, char *text, size_t room)
 {
 	size_t used = 0;
 	uint32_t listed = 0;
 	text[0] = '\0';
 	for (uint32_t i = 0; i < all->count && used < room; i++) {
-		struct ky_proc_stat stat;
-		if (ky_drum_find(all->at[i], stop_at_first, NULL) <= 0 ||
-		    ky_proc_stat(all->at[i], 0, &stat) != 0)
+		struct own_name own;
+		if (!name_of(all->at[i], &own))
 			continue;
 		if (listed == LISTED_MAX) {
 			snprintf(text + used, room - used, " ...");
 			return;
 		}
 		used += (size_t)snprintf(text + used, room - used, "%s%s (%d)",
-					 listed++ ? ", " : "; recording now: ", stat.name,
+					 listed++ ? ", " : "; with trace points: ", own.text,
 					 (int)all->at[i]);
 	}
 	if (listed == 0)
-		snprintf(text, room, "; no process that you may inspect is recording now");
+		snprintf(text, room, "; no process that you may inspect has trace points");
 }
 
 /* Takes text as a number. 0: it is something else; -ESRCH: no process has it. */
@@ -109,6 +144,10 @@ static int find_name(const char *text, struct ky_pids *found, char *message)
 	int error = ky_proc_all(&all);
 	for (uint32_t i = 0; error == 0 && i < all.count; i++)
 		if (all.at[i] != getpid() && is_called(all.at[i], text))
+			error = ky_pids_add(found, all.at[i]);
+	const bool by_itself = found->count == 0;
+	for (uint32_t i = 0; error == 0 && by_itself && i < all.count; i++)
+		if (all.at[i] != getpid() && calls_itself(all.at[i], text))
 			error = ky_pids_add(found, all.at[i]);
 	if (error == 0 && found->count == 0) {
 		list_drums(&all, drums, sizeof(drums));

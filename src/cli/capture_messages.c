@@ -54,18 +54,20 @@ static void draw(const struct ky_capture_progress *progress, const struct ky_cap
 			 ky_quantity_count(rate, (uint64_t)progress->calls));
 	snprintf(shots, sizeof(shots), "%u snapshot%s  ", facts->snapshots,
 		 facts->snapshots == 1 ? "" : "s");
-	snprintf(line, sizeof(line), "%s %s  %u process%s  %s%s%s  %s%s  Ctrl-C ends it",
+	snprintf(line, sizeof(line), "%s %s  %u process%s  %s%s%s  %s%s",
 		 progress->flight ? "waiting" : "recording",
 		 ky_quantity_duration(time, (int64_t)facts->elapsed_ns), facts->processes,
 		 facts->processes == 1 ? "" : "es", progress->flight ? shots : "",
 		 calls[0]           ? calls
 		 : progress->flight ? ""
 				    : events,
-		 ky_quantity_bytes(size, facts->bytes),
-		 losses ? ky_quantity_count(lost, losses) : "nothing", " lost");
+		 ky_quantity_bytes(size, facts->bytes), ky_quantity_count(lost, losses), " lost");
 	const unsigned room = columns();
-	fprintf(stderr, ERASE "%.*s",
-		(int)ky_cli_text_fit(line, strlen(line), room > 1 ? room - 1 : 1), line);
+	static const char how_to_end[] = "  Ctrl-C ends it";
+	const bool fits = strlen(line) + strlen(how_to_end) < room;
+	fprintf(stderr, ERASE "%.*s%s",
+		(int)ky_cli_text_fit(line, strlen(line), room > 1 ? room - 1 : 1), line,
+		fits ? how_to_end : "");
 	fflush(stderr);
 }
 
@@ -194,11 +196,12 @@ static void print_losses(const struct ky_capture_facts *facts)
 		     "events of children that lived shortly: more began than kymo could take in");
 	if (facts->missed)
 		line("missed",
-		     "%s programs ended before their events could be read: 'kymo run' misses none",
-		     ky_quantity_count(a, facts->missed));
+		     "%s program%s ended before %s events could be read: 'kymo run' misses none",
+		     ky_quantity_count(a, facts->missed), facts->missed == 1 ? "" : "s",
+		     facts->missed == 1 ? "its" : "their");
 	if (facts->damaged)
-		line("damaged", "%s places: the program wrote over its own buffer",
-		     ky_quantity_count(a, facts->damaged));
+		line("damaged", "%s place%s: the program wrote over its own buffer",
+		     ky_quantity_count(a, facts->damaged), facts->damaged == 1 ? "" : "s");
 }
 
 static void print_snapshots(const struct ky_capture_command *command,
@@ -273,12 +276,13 @@ void ky_capture_summary(const struct ky_capture_command *command,
 	print_losses(facts);
 	print_without_drums(command, facts);
 	if (facts->hidden && command->capture.scope == KY_PROCESSES_ALL)
-		line("hidden", "%u processes of other users: root sees them", facts->hidden);
+		line("hidden", "%u process%s of other users: root sees them", facts->hidden,
+		     facts->hidden == 1 ? "" : "es");
 	if (facts->unseen && command->capture.scope == KY_PROCESSES_ALL)
-		line("unseen",
-		     "up to %s short programs (or threads) between two looks: root sees each, "
-		     "and 'kymo run' does",
-		     ky_quantity_count(number, facts->unseen));
+		line("unseen", "up to %s short programs (or threads)%s",
+		     ky_quantity_count(number, facts->unseen),
+		     geteuid() == 0 ? ": more came than kymo could look at; 'kymo run' sees each"
+				    : " between two looks: root sees each, and 'kymo run' does");
 	if (!is_empty(facts) && command->output_is_file)
 		line("next", "kymo report %s", ky_cli_path(path));
 	else if (facts->snapshots && command->output_is_file)

@@ -126,11 +126,21 @@ static void print_args(const struct ky_event *event)
 	}
 }
 
-static void print_name(const struct ky_event *event, const char *name)
+/* Return the category of an event, or of the span that it ends: the end of a function's call does not name it. */
+static struct ky_text category_of(const struct ky_event *event, const struct ky_live_span *span)
 {
-	if (event->site && event->site->category.bytes) {
+	if (span && span->name)
+		return (struct ky_text){span->category, (uint32_t)strlen(span->category)};
+	return event->site ? event->site->category : (struct ky_text){"", 0};
+}
+
+static void print_name(const struct ky_event *event, const struct ky_live_span *span)
+{
+	const struct ky_text category = category_of(event, span);
+	const char *const name = span ? span->name : NULL;
+	if (category.bytes) {
 		printf("%s", ky_cli_style("2"));
-		ky_cli_text(stdout, event->site->category.data, event->site->category.bytes);
+		ky_cli_text(stdout, category.data, category.bytes);
 		printf("/%s", ky_cli_plain());
 	}
 	printf("%s", ky_cli_style("1"));
@@ -159,7 +169,7 @@ static void print_text(struct tail_command *tail, const struct ky_event *event,
 		       ky_cli_style("31"), event->id, ky_cli_plain());
 		return;
 	}
-	print_name(event, span ? span->name : NULL);
+	print_name(event, span);
 	if (event->site && event->site->flags & KYMO_SITE_ID)
 		printf(" #%" PRIx64, event->id);
 	if (span && event->time_ns >= span->begin_ns)
@@ -226,9 +236,10 @@ static void print_json(pid_t pid, const struct ky_event *event, const struct ky_
 		ky_json_out_end(&json, '}');
 		return;
 	}
-	if (event->site)
-		ky_json_out_string(&json, "category", event->site->category.data,
-				   event->site->category.bytes);
+	if (event->site) {
+		const struct ky_text category = category_of(event, span);
+		ky_json_out_string(&json, "category", category.data, category.bytes);
+	}
 	if (span && span->name)
 		ky_json_out_text(&json, "name", span->name);
 	else
@@ -242,6 +253,22 @@ static void print_json(pid_t pid, const struct ky_event *event, const struct ky_
 }
 
 /* ---- events ---- */
+
+/* Open the span with its name, and behind that its category. */
+static void begin_span(struct ky_live_thread *thread, const struct ky_event *event)
+{
+	const struct ky_text name = event->name;
+	const struct ky_text category = category_of(event, NULL);
+	char *const text = calloc(1, (size_t)name.bytes + category.bytes + 2);
+	if (!text)
+		return;
+	if (name.bytes)
+		memcpy(text, name.data, name.bytes);
+	if (category.bytes)
+		memcpy(text + name.bytes + 1, category.data, category.bytes);
+	if (ky_live_spans_begin(thread, event->time_ns, 0, text))
+		thread->open[thread->depth - 1].category = text + name.bytes + 1;
+}
 
 static void on_event(void *context, pid_t pid, const struct ky_event *event)
 {
@@ -260,8 +287,7 @@ static void on_event(void *context, pid_t pid, const struct ky_event *event)
 	else
 		print_text(tail, event, ended ? &span : NULL, thread ? thread->depth : 0);
 	if (thread && event->kind == KYMO_KIND_BEGIN)
-		ky_live_spans_begin(thread, event->time_ns, 0,
-				    strndup(event->name.data, event->name.bytes));
+		begin_span(thread, event);
 	free(span.name);
 	tail->printed++;
 }

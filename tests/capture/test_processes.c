@@ -631,7 +631,7 @@ static void processes_are_found_by_number_and_name(void **state)
 	const uint32_t before = pids.count;
 	assert_int_equal(ky_processes_find("no such name", &pids, message), -ESRCH);
 	assert_non_null(strstr(message, "no process is called 'no such name'"));
-	assert_non_null(strstr(message, "recording now"));
+	assert_non_null(strstr(message, "with trace points"));
 	assert_int_equal(ky_processes_find("99999999999", &pids, message), -ESRCH);
 	assert_int_equal(ky_processes_find("", &pids, message), -ESRCH);
 	assert_int_equal(pids.count, before);

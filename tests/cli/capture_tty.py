@@ -121,7 +121,7 @@ def attach(kymo, demo):
                                            (os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0)])
     try:
         terminal = job(kymo, "attach", "-p", str(program), "-o", "attach.kymo")
-        fine = terminal.wait("recording") and terminal.wait("events/s") and terminal.wait("Ctrl-C")
+        fine = terminal.wait("recording") and terminal.wait("events/s") and terminal.wait("Ctrl-C ends it")
         terminal.type("\x03")
         fine = fine and terminal.wait("attach.kymo") and terminal.wait("kymo report") and \
             terminal.wait("JOB ENDED 0.")

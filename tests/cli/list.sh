@@ -100,6 +100,10 @@ run -p "$program"
 [ "$code" -eq 0 ] && grep -qE "^ *$traced " out && grep -q "demo loadgen" out
 report "a name is that of all processes of the program" $?
 
+run -p 'demo server'
+[ "$code" -eq 0 ] && grep -qE "^ *$traced " out && ! grep -q "demo loadgen" out
+report "a name that a process gave itself is its name, too" $?
+
 run --json
 cat >judge.py <<'PY'
 import json, sys
@@ -116,7 +120,7 @@ run -p "$untraced"
 [ "$code" -eq 1 ] && [ ! -s out ] && grep -q "has no buffer" err && [ "$(wc -l <err)" -eq 1 ]
 report "a process without a buffer is an error that says the remedy" $?
 run -p no-such-name
-[ "$code" -eq 3 ] && grep -q "no process is called 'no-such-name'; recording now" err
+[ "$code" -eq 3 ] && grep -q "no process is called 'no-such-name'; with trace points" err
 report "a name of nobody says who there is" $?
 run -p 999999999
 [ "$code" -eq 3 ] && grep -q "no process with PID" err

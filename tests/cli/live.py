@@ -73,6 +73,17 @@ def tail_json(kymo, pid):
     check("a category that nothing has", done.returncode == 3 and "net" in done.stderr, done)
 
 
+def tail_functions(kymo, pid):
+    done = run(kymo, "tail", "-p", pid, "--functions=*nanosleep", "--engine", "patch", "-c", "log", "-n", "40", "--json")
+    if done.returncode == 77:
+        print(f"calls of functions: skipped: {done.stderr}")
+        return
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    calls = [event for event in events if event["name"].endswith("nanosleep")]
+    check("calls of functions", {event["kind"] for event in calls} == {"begin", "end"}, done)
+    check("end with the category that they began with", len({event["category"] for event in calls}) == 1, calls)
+
+
 def tail_ends(kymo, pid):
     with subprocess.Popen([kymo, "tail", "-p", pid], stdout=subprocess.PIPE, text=True) as tail:
         tail.stdout.readline()
@@ -151,6 +162,7 @@ def main():
             until(lambda: run(kymo, "list", "-p", pid).returncode == 0, "the program traces")
             tail_text(kymo, pid)
             tail_json(kymo, pid)
+            tail_functions(kymo, pid)
             tail_ends(kymo, pid)
             top(kymo, pid)
             screen(kymo, pid)

@@ -25,6 +25,14 @@ strip -o small.so "$libdir/libkymo.so.0"
 [ "$(stat -c %s small.so)" -lt 204800 ] ||
 	{ echo "libkymo.so is too large: $(stat -c %s small.so) bytes of 204800"; exit 1; }
 
+# Each page that kymo(1) refers to is there, unless pages cannot be made here.
+pages=$(dirname "$(find root -name kymo.1)")
+if [ -e "$pages/kymo-run.1" ]; then
+	for page in $(grep -o 'kymo\\*-[a-z]* (1)' "$pages/kymo.1" | tr -d '\\' | sed 's/ .*//' | sort -u); do
+		[ -e "$pages/$page.1" ] || { echo "the page $page.1 was not installed"; exit 1; }
+	done
+fi
+
 compilers="gcc:g++"
 if command -v clang++ > /dev/null; then
 	compilers="$compilers clang:clang++"

@@ -107,9 +107,9 @@ static void find_functions(struct ky_functions_reading *reading, bool lines)
 	ky_functions_symbols(reading);
 	ky_compiler_marks_read(reading);
 	ky_functions_runtime(reading);
-	if (!ky_functions_cache_load(out)) {
+	if (!reading->may_be_kept || !ky_functions_cache_load(out)) {
 		ky_functions_scan(reading);
-		if (!reading->without_memory)
+		if (reading->may_be_kept && !reading->without_memory)
 			ky_functions_cache_save(out);
 	}
 	if (lines)
@@ -130,6 +130,7 @@ static int open_file(struct ky_functions_reading *reading, int fd)
 	const int error = ky_program_file_open(&reading->file, fd);
 	if (error)
 		return error;
+	reading->may_be_kept = ky_functions_cache_may_keep(fd);
 	reading->elf = ky_program_file_elf(reading->file);
 	reading->debug = ky_program_file_debug(reading->file);
 	if (!gelf_getehdr(reading->elf, &reading->head))

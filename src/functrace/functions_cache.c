@@ -11,7 +11,9 @@
  *
  * The cache decides where a program is patched: kymo does not read a file that another user could have written, nor
  * one whose hash is wrong. A build id does not identify the code: some are the same for all builds, and tools change
- * files and leave it. A failure to write it is not reported: it only costs time.
+ * files and leave it. Nor does the hash when somebody wants it to be equal, and a path means another file in another mount
+ * namespace: so nothing is kept of programs that belong to other users than root. A failure to write it is not
+ * reported: it only costs time.
  *
  * In memory:
  *
@@ -134,6 +136,14 @@ static bool is_ours(int fd)
 	struct stat status;
 	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
 	       !(status.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+bool ky_functions_cache_may_keep(int fd)
+{
+	struct stat status;
+	if (fstat(fd, &status) != 0 || (status.st_mode & S_IWOTH))
+		return false;
+	return status.st_uid == geteuid() || (status.st_uid == 0 && !(status.st_mode & S_IWGRP));
 }
 
 static bool is_sound(const struct ky_function *function, const struct entry *entry)

@@ -77,6 +77,7 @@ struct ky_functions_reading {
 	GElf_Ehdr head;
 	uint32_t room; /* for functions */
 	bool without_memory;
+	bool may_be_kept;              /* in the cache */
 	bool has_data;                 /* whether the segments that are not code are read */
 	struct ky_functions_fde *fdes; /* by address */
 	uint32_t fdes_count, fdes_room;
@@ -179,6 +180,8 @@ void ky_return_address_users_at(struct ky_functions_looks *looks, const struct k
 void ky_return_address_users_take(struct ky_functions_looks *looks);
 
 /* ---- functions_cache.c ---- */
+/* Report whether what is found in this program may be kept: no other user but root can have written it. */
+bool ky_functions_cache_may_keep(int fd);
 bool ky_functions_cache_load(struct ky_functions *functions);
 void ky_functions_cache_save(const struct ky_functions *functions);
 

@@ -497,6 +497,28 @@ static void a_cache_is_not_for_other_code_of_the_same_build_id(void **state)
 	remove_cache();
 }
 
+/* In a mount namespace it can have libc's path, and a word in its code can make the hash that of libc's. */
+static void a_program_of_another_user_is_not_in_the_cache(void **state)
+{
+	char path[128];
+	(void)state;
+	snprintf(path, sizeof(path), "%s", in_folder("copy"));
+	const char *const argv[] = {"cp", libc_path(), path, NULL};
+	if (geteuid() != 0 || !libc_path() || !run(argv))
+		skip();
+	setenv("XDG_CACHE_HOME", folder, 1);
+	assert_int_equal(chown(path, 54321, 54321), 0);
+	(void)read_digest(path);
+	assert_int_equal(open_cached(), -1);
+	assert_int_equal(chown(path, 0, 0), 0);
+	assert_int_equal(chmod(path, 0666), 0);
+	(void)read_digest(path);
+	assert_int_equal(open_cached(), -1);
+	setenv("XDG_CACHE_HOME", "/dev/null", 1);
+	unlink(path);
+	remove_cache();
+}
+
 /* ---- for several processes ---- */
 
 static const struct ky_functions *share(const char *path, bool lines)
@@ -673,6 +695,7 @@ int main(void)
 		cmocka_unit_test(tables_of_names_without_an_end_are_refused),
 		cmocka_unit_test(a_cache_tells_the_same_and_a_damaged_one_nothing),
 		cmocka_unit_test(a_cache_is_not_for_other_code_of_the_same_build_id),
+		cmocka_unit_test(a_program_of_another_user_is_not_in_the_cache),
 		cmocka_unit_test(a_file_is_read_once_for_all_who_want_it),
 		cmocka_unit_test(a_file_that_has_changed_is_read_anew),
 		cmocka_unit_test(of_files_that_nobody_uses_the_last_are_kept),

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -139,6 +140,75 @@ static bool guard_hit(int guard)
 	return guard >= 0 && atomic_load(&guards[guard].hit);
 }
 
+/*
+ * ---- shares ----
+ *
+ * Drums of one user take at most a quarter of what kymo has: of its address space, its descriptors, and of the guards. Root's
+ * and kymo's own may take all. Of more users than the table has, the others are not counted.
+ */
+
+#define USERS_MAX 64u
+#define USER_BYTES_MAX (UINT64_C(1) << 45)
+#define USER_GUARDED_MAX (GUARDS_MAX / 4)
+
+static struct share {
+	uid_t owner;
+	uint32_t count, guarded;
+	uint64_t bytes;
+} shares[USERS_MAX];
+
+static struct share *share_of(uid_t owner)
+{
+	struct share *unused = NULL;
+	for (uint32_t i = 0; i < USERS_MAX; i++) {
+		if (shares[i].count && shares[i].owner == owner)
+			return &shares[i];
+		if (!shares[i].count)
+			unused = &shares[i];
+	}
+	if (unused)
+		*unused = (struct share){.owner = owner};
+	return unused;
+}
+
+static uint32_t descriptors_share(void)
+{
+	struct rlimit limit;
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < UINT32_MAX
+		       ? (uint32_t)limit.rlim_cur / 4
+		       : UINT32_MAX / 4;
+}
+
+static bool take_share(struct ky_drum_map *map)
+{
+	pthread_mutex_lock(&lock);
+	const bool counted = map->owner != 0 && map->owner != geteuid();
+	struct share *const share = counted ? share_of(map->owner) : NULL;
+	const bool fits = !share || (share->bytes + map->bytes <= USER_BYTES_MAX &&
+				     share->guarded + !map->sealed <= USER_GUARDED_MAX &&
+				     share->count < descriptors_share());
+	if (share && fits) {
+		share->bytes += map->bytes;
+		share->guarded += !map->sealed;
+		share->count++;
+		map->shared = true;
+	}
+	pthread_mutex_unlock(&lock);
+	return fits;
+}
+
+static void give_share_back(const struct ky_drum_map *map)
+{
+	pthread_mutex_lock(&lock);
+	struct share *const share = map->shared ? share_of(map->owner) : NULL;
+	if (share && share->count) {
+		share->bytes -= map->bytes;
+		share->guarded -= !map->sealed;
+		share->count--;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 /* No drum is larger: this is sixteen times the address space that a program takes for one by default. */
 #define DRUM_BYTES_MAX (UINT64_C(1) << 36)
 
@@ -165,6 +235,7 @@ static int check_file(struct ky_drum_map *map, const char *name, char *message)
 	map->in_memory = fstatfs(map->fd, &system) == 0 && system.f_type == TMPFS_MAGIC;
 	map->device = status.st_dev;
 	map->inode = status.st_ino;
+	map->owner = status.st_uid;
 	map->bytes = (uint64_t)status.st_size;
 	return 0;
 }
@@ -223,6 +294,12 @@ int ky_drum_map_open(struct ky_drum_map *map, int fd, const char *name,
 		return ky_fail(message, -errno, "%s: %s; raise the limit (ulimit -n)", name,
 			       strerror(errno));
 	int error = check_file(map, name, message);
+	if (error == 0 && !take_share(map))
+		error = ky_fail(
+			message, -EDQUOT,
+			"%s: left out: those of user %u take a quarter of kymo's address space or descriptors "
+			"already; attach to fewer processes",
+			name, (unsigned)map->owner);
 	if (error == 0)
 		error = map_all(map, name, message);
 	if (error)
@@ -269,6 +346,7 @@ int ky_drum_map_write(struct ky_drum_map *map, const struct ky_drum_view *view, 
 
 void ky_drum_map_close(struct ky_drum_map *map)
 {
+	give_share_back(map);
 	guard_remove(map->guards[0]);
 	guard_remove(map->guards[1]);
 	if (map->base)

@@ -17,6 +17,8 @@ struct ky_drum_map {
 	bool in_memory; /* a memfd, or on tmpfs */
 	dev_t device;
 	ino_t inode;
+	uid_t owner;
+	bool shared; /* it counts among its owner's (drum_map.c) */
 	uint64_t bytes;
 	const uint8_t *base;
 	uint8_t *writable; /* NULL: not mapped */

@@ -183,7 +183,9 @@ void ky_processes_hand_over(struct ky_process_list *p, struct ky_process *proces
 /* News are read this long after the last ones; a drum that was reported is looked for so often. */
 #define NEWS_EVERY_NS (2 * MS)
 #define MAPPED_TRIES 100u
-#define MAPPED_MAX 65536u
+#define MAPPED_MAX 16384u
+/* Of one process: a program that maps more than this without being found has no drums. */
+#define MAPPED_A_PROCESS 64u
 
 /* ---- the kernel's news ---- */
 
@@ -203,9 +205,12 @@ static void drum_reported(void *context, pid_t pid, uint64_t file)
 	if (ky_u64_map_find(&p->known, file) || p->mapped_count >= MAPPED_MAX)
 		return;
 	/* It is mapped part by part, and other programs may look at it. */
-	for (uint32_t i = 0; i < p->mapped_count; i++)
-		if (p->mapped[i].identity == file)
+	uint32_t same = 0;
+	for (uint32_t i = 0; i < p->mapped_count; i++) {
+		same += p->mapped[i].pid == pid;
+		if (p->mapped[i].identity == file || same == MAPPED_A_PROCESS)
 			return;
+	}
 	(void)KY_ARRAY_ADD(p->mapped, p->mapped_count, p->mapped_room, one);
 }
 
@@ -277,13 +282,17 @@ static bool take_mapped(struct ky_process_list *p, struct ky_process_drum *one)
 		return false;
 	}
 	struct ky_process *process = ky_processes_get(p, one->pid);
-	one->gone = is_gone(process, one->pid);
+	/* A look finds all drums of a process. */
+	const bool looked = process && process->news_round == p->news_rounds;
+	one->gone = !looked && is_gone(process, one->pid);
 	if (one->gone)
 		return true;
 	if (!process && p->scope == KY_PROCESSES_ALL)
 		process = ky_processes_insert(p, one->pid, -1);
-	if (process)
+	if (process && !looked) {
+		process->news_round = p->news_rounds;
 		(void)ky_processes_look(p, process);
+	}
 	if (ky_u64_map_find(&p->known, one->identity))
 		return false;
 	if (++one->tries < MAPPED_TRIES)
@@ -325,6 +334,7 @@ static void act_on_news(struct ky_process_list *p)
 	if (!p->news)
 		return;
 	take_forks(p);
+	p->news_rounds++;
 	for (uint32_t i = 0; i < p->mapped_count; i++)
 		if (take_mapped(p, &p->mapped[i]))
 			p->mapped[kept++] = p->mapped[i];
@@ -605,6 +615,8 @@ void ky_processes_facts(const struct ky_process_list *p, struct ky_processes_fac
 	};
 	for (uint32_t i = 0; i < p->mapped_count; i++)
 		facts->missed += p->mapped[i].gone;
-	for (uint32_t i = 0; i < p->count; i++)
+	for (uint32_t i = 0; i < p->count; i++) {
 		facts->hidden += p->table[i]->hidden;
+		facts->crowded += p->table[i]->crowded;
+	}
 }

@@ -69,7 +69,9 @@ uint32_t ky_processes_count(const struct ky_process_list *processes);
 pid_t ky_processes_pid(const struct ky_process_list *processes, uint32_t index);
 
 struct ky_processes_facts {
-	uint32_t hidden;  /* that this user may not look into, now */
+	uint32_t hidden; /* that this user may not look into, now */
+	uint32_t
+		crowded; /* whose user has so many descriptors that looking into all takes too long */
 	uint64_t letters; /* drums that came through the mailbox */
 	uint64_t refused; /* and what was no drum */
 	uint64_t

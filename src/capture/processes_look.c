@@ -58,7 +58,7 @@ static bool is_held(struct ky_process_list *p, struct ky_process *process)
 	return drums > 0 && ky_processes_hold(p, process, ky_proc_pidfd(process->pid)) == 0;
 }
 
-bool ky_processes_look(struct ky_process_list *p, struct ky_process *process)
+static bool look_into(struct ky_process_list *p, struct ky_process *process)
 {
 	if (!is_held(p, process))
 		return false;
@@ -72,6 +72,19 @@ bool ky_processes_look(struct ky_process_list *p, struct ky_process *process)
 		close(found.fds[i]);
 	}
 	return there && found.count;
+}
+
+bool ky_processes_look(struct ky_process_list *p, struct ky_process *process)
+{
+	const pid_t pid = process->pid;
+	const uint64_t now = (uint64_t)ky_clock_monotonic();
+	process->crowded = !ky_process_users_may_look(&p->users, pid, now);
+	if (process->crowded)
+		return false;
+	const uint64_t began = ky_process_users_clock();
+	const bool any = look_into(p, process);
+	ky_process_users_charge(&p->users, pid, ky_process_users_clock() - began, now);
+	return any;
 }
 
 /* With as many descriptors as last time they are most probably the same. A drum may have taken another's number, so look now and then. */

@@ -4,6 +4,7 @@
 #define KY_CAPTURE_PROCESSES_TABLE_H
 
 #include "base/map.h"
+#include "capture/process_users.h"
 #include "capture/processes.h"
 
 struct ky_mailbox;
@@ -18,6 +19,8 @@ struct ky_process {
 	int pidfd; /* -1: a mere number (KY_PROCESSES_ALL) */
 	bool appeared;
 	bool hidden;           /* this user may not inspect it */
+	bool crowded;          /* looking into it must wait: its user's processes take too long */
+	uint32_t news_round;   /* the last round in which it was looked at because of news */
 	uint32_t seen;         /* the last scan that saw it */
 	uint64_t look_ns;      /* when to look for drums next */
 	uint64_t interval_ns;  /* how long after that again */
@@ -60,6 +63,8 @@ struct ky_process_list {
 	uint32_t forks_count, forks_room;
 	struct ky_process_drum *mapped;
 	uint32_t mapped_count, mapped_room;
+	uint32_t news_rounds;
+	struct ky_process_users users;
 	struct ky_u64_map known; /* identities of drums that need not be looked for */
 	uint64_t missed;         /* drums of processes that were gone before they were found */
 	uint64_t unseen;         /* numbers that came and went between two looks, without news */

@@ -384,6 +384,7 @@ static void processes_facts(const struct ky_source *source, struct ky_capture_fa
 	ky_processes_facts(source->state, &processes);
 	facts->processes = ky_processes_count(source->state);
 	facts->hidden = processes.hidden;
+	facts->crowded = processes.crowded;
 	facts->mailbox_overflow |= processes.mailbox_overflow;
 	facts->missed = processes.missed;
 	facts->unseen = source->capture->options->scope == KY_PROCESSES_ALL ? processes.unseen : 0;

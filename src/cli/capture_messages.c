@@ -278,6 +278,10 @@ void ky_capture_summary(const struct ky_capture_command *command,
 	if (facts->hidden && command->capture.scope == KY_PROCESSES_ALL)
 		line("hidden", "%u process%s of other users: root sees them", facts->hidden,
 		     facts->hidden == 1 ? "" : "es");
+	if (facts->crowded)
+		line("crowded",
+		     "%u process%s not looked into: their users have too many descriptors open; use -p PID",
+		     facts->crowded, facts->crowded == 1 ? "" : "es");
 	if (facts->unseen && command->capture.scope == KY_PROCESSES_ALL)
 		line("unseen", "up to %s short programs (or threads)%s",
 		     ky_quantity_count(number, facts->unseen),

@@ -170,6 +170,7 @@ static void print_json(const struct ky_list *list, const struct style *style, bo
 		ky_list_json_row(&json, ky_list_at(list, i), style->categories);
 	ky_json_out_end(&json, ']');
 	ky_json_out_uint(&json, "hidden", ky_list_hidden(list));
+	ky_json_out_uint(&json, "crowded", ky_list_crowded(list));
 	ky_json_out_end(&json, '}');
 }
 
@@ -185,9 +186,14 @@ static void print_list(const struct ky_list *list, const struct style *style, bo
 /* Write "12 processes may not be looked into: ..." into text, or "". */
 static void hidden_text(const struct ky_list *list, char *text, size_t room)
 {
-	const uint32_t hidden = ky_list_hidden(list);
+	const uint32_t hidden = ky_list_hidden(list), crowded = ky_list_crowded(list);
 	text[0] = '\0';
-	if (hidden)
+	if (crowded)
+		snprintf(text, room,
+			 "%" PRIu32
+			 " %s of users with very many descriptors not looked into: use -p PID",
+			 crowded, crowded == 1 ? "process" : "processes");
+	else if (hidden)
 		snprintf(text, room,
 			 "%" PRIu32 " %s may not be looked into, and may have buffers too: run as "
 			 "root to see them",

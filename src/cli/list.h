@@ -37,6 +37,8 @@ uint32_t ky_list_count(const struct ky_list *list);
 const struct ky_list_row *ky_list_at(const struct ky_list *list, uint32_t index);
 /* Return how many processes may not be looked into. */
 uint32_t ky_list_hidden(const struct ky_list *list);
+/* Return the number of processes that were not looked into, because their users have too many descriptors. */
+uint32_t ky_list_crowded(const struct ky_list *list);
 /* Return a line about the newest buffer that could not be read, or "". */
 const char *ky_list_note(const struct ky_list *list);
 

@@ -177,6 +177,13 @@ uint32_t ky_list_hidden(const struct ky_list *list)
 	return facts.hidden;
 }
 
+uint32_t ky_list_crowded(const struct ky_list *list)
+{
+	struct ky_processes_facts facts;
+	ky_processes_facts(list->processes, &facts);
+	return facts.crowded;
+}
+
 const char *ky_list_note(const struct ky_list *list)
 {
 	return list->note;

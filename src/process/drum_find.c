@@ -128,8 +128,16 @@ bool ky_drum_find_check(int fd)
 	       link_names_drum(AT_FDCWD, path) && read_head(fd, &pid);
 }
 
+/*
+ * A process may have a million descriptors, all with the name of a drum; most are listed in order of their numbers, and
+ * drums are made early. A drum of a process that it comes from is an open descriptor, too, as long as it runs no other program.
+ */
+#define DESCRIPTORS_MAX 65536
+#define OTHERS_MAX 64
+
 struct search {
 	pid_t pid;
+	int others;   /* descriptors with the name of a drum that are no drum of the process */
 	uint32_t own; /* its pid in its own namespace; 0: not asked yet */
 	ky_drum_find_fn visit;
 	void *context;
@@ -145,12 +153,14 @@ static void visit_entry(struct search *search, int folder, int descriptor)
 		return;
 	const int fd = ky_drum_find_open(folder, number, true);
 	uint32_t maker = 0;
+	search->stop = ++search->others > OTHERS_MAX;
 	if (fd < 0)
 		return;
 	if (search->own == 0)
 		search->own = (uint32_t)ky_proc_inner_pid(search->pid);
 	if (read_head(fd, &maker) && maker == search->own) {
 		search->found++;
+		search->others--;
 		search->stop = search->visit(search->context, fd) != 0;
 	}
 	close(fd);
@@ -163,7 +173,8 @@ static int search_list(struct search *search, pid_t tid)
 	if (!list)
 		return -errno;
 	int count = 0;
-	for (int fd; !search->stop && (fd = ky_proc_next(list)) >= 0; count++)
+	for (int fd; !search->stop && count < DESCRIPTORS_MAX && (fd = ky_proc_next(list)) >= 0;
+	     count++)
 		visit_entry(search, dirfd(list), fd);
 	ky_proc_close(list);
 	return count;

@@ -26,6 +26,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -928,6 +929,57 @@ static void holes_of_any_memfd_are_no_memory(void **state)
 	close(fd);
 }
 
+/* A memfd of another user, of so many bytes of address space. */
+static int sparse_drum(uid_t owner, off_t bytes)
+{
+	const uint64_t magic = KY_DRUM_MAGIC;
+	const int fd = memfd_create("kymo-drum", MFD_ALLOW_SEALING);
+	assert_int_equal(ftruncate(fd, bytes), 0);
+	assert_int_equal(pwrite(fd, &magic, sizeof(magic), 0), sizeof(magic));
+	assert_int_equal(fchown(fd, owner, owner), 0);
+	return fd;
+}
+
+static void one_user_does_not_take_all_addresses(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	struct ky_drum_map map[256], of_root, of_alice;
+	const off_t most = (off_t)1 << 36;
+	const int mallorys = sparse_drum(54321, most), alices = sparse_drum(54322, most),
+		  roots = sparse_drum(0, most);
+	uint32_t count = 0;
+	while (count < 256 && ky_drum_map_open(&map[count], mallorys, "a buffer", message) == 0)
+		count++;
+	assert_int_equal(count, 256); /* each is guarded: it has no seals */
+	assert_int_equal(ky_drum_map_open(&of_alice, mallorys, "a buffer", message), -EDQUOT);
+	assert_non_null(strstr(message, "user 54321"));
+	assert_int_equal(ky_drum_map_open(&of_alice, alices, "a buffer", message), 0);
+	assert_int_equal(ky_drum_map_open(&of_root, roots, "a buffer", message), 0);
+	ky_drum_map_close(&of_root);
+	ky_drum_map_close(&of_alice);
+	while (count)
+		ky_drum_map_close(&map[--count]);
+	assert_int_equal(ky_drum_map_open(&map[0], mallorys, "a buffer", message), 0);
+	ky_drum_map_close(&map[0]);
+	/* One that has seals needs no guard, but addresses and a descriptor. */
+	struct rlimit limit;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	const uint32_t share = limit.rlim_cur / 4 < 512 ? (uint32_t)limit.rlim_cur / 4 : 512;
+	assert_int_equal(fcntl(mallorys, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	struct ky_drum_map *const sealed = calloc(513, sizeof(*sealed));
+	while (count < 513 && ky_drum_map_open(&sealed[count], mallorys, "a buffer", message) == 0)
+		count++;
+	assert_int_equal(count, share);
+	while (count)
+		ky_drum_map_close(&sealed[--count]);
+	free(sealed);
+	close(mallorys);
+	close(alices);
+	close(roots);
+}
+
 /* Report readiness, and wait to be killed. */
 static void hold_as_own(int from, int ready)
 {
@@ -1075,6 +1127,7 @@ int main(void)
 		TEST(names_of_threads_are_bounded),
 		TEST(a_thread_of_another_process_is_not_taken),
 		TEST(a_drum_in_huge_pages_is_refused),
+		TEST(one_user_does_not_take_all_addresses),
 		TEST(holes_of_any_memfd_are_no_memory),
 		TEST(a_file_that_the_process_only_reads_is_not_its_drum),
 		TEST(a_read_only_descriptor_is_not_written_through),

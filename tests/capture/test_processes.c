@@ -3,8 +3,11 @@
  * test_processes.c: without a mailbox: processes, their children and their drums are found in /proc, and their ends
  * are noticed and told from those of others that get the same number.
  */
+#include "capture/process_users.h"
 #include "core/drum.h"
+#include "core/layout.h"
 #include "lives.h"
+#include "process/drum_find.h"
 #include "process/proc.h"
 
 #include <errno.h>
@@ -17,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -580,6 +584,99 @@ static void look_as_nobody(void *context)
 	_exit(facts.hidden > 0 && error == -EACCES && strstr(message, "or as root") ? 0 : 1);
 }
 
+/* ---- users ---- */
+
+static pid_t start_as(uid_t user)
+{
+	const pid_t child = fork();
+	if (child == 0) {
+		if (setresuid(user, user, user) != 0)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	struct ky_proc_status status = {0};
+	while (ky_proc_status(child, 0, &status) == 0 && status.user != user)
+		sched_yield();
+	return child;
+}
+
+static void a_user_whose_processes_take_long_waits(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	struct ky_process_users users = {0};
+	const uint64_t ms = 1000000, now = 1000000 * ms;
+	const pid_t mallory = start_as(54321), alice = start_as(54322);
+	ky_process_users_charge(&users, mallory, ms / 2, now); /* short: not counted */
+	assert_int_equal(users.count, 0);
+	ky_process_users_charge(&users, mallory, 20 * ms, now);
+	assert_true(ky_process_users_may_look(&users, mallory, now));
+	ky_process_users_charge(&users, mallory, 20 * ms, now);
+	assert_false(ky_process_users_may_look(&users, mallory, now));
+	assert_true(ky_process_users_may_look(&users, alice, now));
+	assert_true(ky_process_users_may_look(&users, mallory, now + 601 * ms));
+	/* Never longer than a minute; root never. */
+	ky_process_users_charge(&users, mallory, 1000000 * ms, now);
+	assert_false(ky_process_users_may_look(&users, mallory, now + 50000 * ms));
+	assert_true(ky_process_users_may_look(&users, mallory, now + 60000 * ms));
+	ky_process_users_charge(&users, getpid(), 1000000 * ms, now);
+	assert_true(ky_process_users_may_look(&users, getpid(), now));
+	kill(mallory, SIGKILL);
+	kill(alice, SIGKILL);
+	waitpid(mallory, NULL, 0);
+	waitpid(alice, NULL, 0);
+}
+
+static void make_drum(uint32_t pid)
+{
+	const struct ky_drum_header head = {.magic = KY_DRUM_MAGIC, .pid = pid};
+	const int fd = memfd_create(KY_DRUM_NAME, 0);
+	if (fd < 0 || write(fd, &head, sizeof(head)) != (ssize_t)sizeof(head))
+		_exit(1);
+}
+
+static int count_on(void *context, int fd)
+{
+	(void)fd;
+	++*(int *)context;
+	return 0;
+}
+
+/* Return how many drums are found of a process that has so many others before its own. */
+static int find_behind(uint32_t others)
+{
+	int ready[2], visited = 0;
+	char byte;
+	assert_int_equal(pipe(ready), 0);
+	const pid_t child = fork();
+	if (child == 0) {
+		for (uint32_t i = 0; i < others; i++)
+			make_drum(1u << 30);
+		make_drum((uint32_t)getpid());
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	const int found = ky_drum_find(child, count_on, &visited);
+	assert_int_equal(found, visited);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(ready[0]);
+	close(ready[1]);
+	return found;
+}
+
+static void the_search_among_descriptors_is_bounded(void **state)
+{
+	(void)state;
+	assert_int_equal(find_behind(10), 1);
+	assert_int_equal(find_behind(100), 0);
+}
+
 static void what_may_not_be_looked_into_is_counted(void **state)
 {
 	(void)state;
@@ -689,6 +786,8 @@ int main(int argc, char **argv)
 		TEST(a_number_that_is_used_again_is_another_process),
 		TEST(what_cannot_be_followed_is_said),
 		TEST(a_thread_is_no_process),
+		cmocka_unit_test(a_user_whose_processes_take_long_waits),
+		cmocka_unit_test(the_search_among_descriptors_is_bounded),
 		TEST(what_may_not_be_looked_into_is_counted),
 		cmocka_unit_test_setup(processes_are_found_by_number_and_name, set_up),
 		cmocka_unit_test(a_process_is_told_as_proc_has_it),

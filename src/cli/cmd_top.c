@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ struct top_command {
 	struct ky_live_spans spans;
 	struct ky_strings strings;
 	struct ky_pair_map rows_by_name; /* category, name: row */
-	struct ky_pair_map async;        /* id, row: when it began */
+	struct ky_pair_map async;        /* id, process and row: when it began */
 	struct top_row *rows;
 	uint32_t rows_count, rows_room;
 	struct ky_screen screen;
@@ -65,11 +66,23 @@ static uint32_t string_of(struct top_command *top, struct ky_text text)
 	return ky_strings_add_utf8(&top->strings, text.data, text.bytes);
 }
 
+/* Return the number of the row that a name has, or NULL. */
+static const uint64_t *known_row(const struct top_command *top, struct ky_text category,
+				 struct ky_text name)
+{
+	const uint32_t c = ky_strings_find(&top->strings, category.data, category.bytes);
+	const uint32_t n = ky_strings_find(&top->strings, name.data, name.bytes);
+	return ky_pair_map_find(&top->rows_by_name, c, n);
+}
+
 /* Return the row of a name, or UINT32_MAX without memory. */
 static uint32_t row_of(struct top_command *top, struct ky_text category, struct ky_text name)
 {
 	bool made;
 	if (top->rows_count >= ROWS_MAX) {
+		const uint64_t *const known = known_row(top, category, name);
+		if (known)
+			return (uint32_t)*known;
 		category = (struct ky_text){"", 0};
 		name = (struct ky_text){"(other names)", 13};
 	}
@@ -115,10 +128,11 @@ static void add_ended(struct top_command *top, uint32_t row, uint64_t begin_ns, 
 	one->time_ns += part_of(top, begin_ns, end_ns);
 }
 
-static void on_async(struct top_command *top, uint32_t row, const struct ky_event *event)
+static void on_async(struct top_command *top, pid_t pid, uint32_t row, const struct ky_event *event)
 {
 	bool made;
-	uint64_t *const began = ky_pair_map_add(&top->async, event->id, row, &made);
+	const uint64_t owner = (uint64_t)(uint32_t)pid << 32 | row;
+	uint64_t *const began = ky_pair_map_add(&top->async, event->id, owner, &made);
 	if (!began)
 		return;
 	if (event->kind == KYMO_KIND_ASYNC_BEGIN) {
@@ -131,15 +145,16 @@ static void on_async(struct top_command *top, uint32_t row, const struct ky_even
 		add_ended(top, row, *began, event->time_ns);
 		top->rows[row].self_ns += part_of(top, *began, event->time_ns);
 	}
-	ky_pair_map_remove(&top->async, event->id, row);
+	ky_pair_map_remove(&top->async, event->id, owner);
 }
 
-static void on_span(struct top_command *top, const struct ky_event *event)
+static void on_span(struct top_command *top, pid_t pid, const struct ky_event *event)
 {
 	struct ky_live_thread *const thread = ky_live_spans_thread(&top->spans, event->thread);
 	struct ky_live_span span;
 	if (!thread)
 		return;
+	thread->process = pid;
 	if (event->kind == KYMO_KIND_LOST) {
 		ky_live_spans_lost(thread);
 		return;
@@ -153,19 +168,20 @@ static void on_span(struct top_command *top, const struct ky_event *event)
 	const uint32_t row = row_of(top, event->site->category, event->name);
 	if (row != UINT32_MAX)
 		ky_live_spans_begin(thread, event->time_ns, row, NULL);
+	else
+		thread->skipped++;
 }
 
 static void on_event(void *context, pid_t pid, const struct ky_event *event)
 {
 	struct top_command *const top = context;
-	(void)pid;
 	if (event->kind == KYMO_KIND_LOST)
 		top->lost += event->id;
 	else
 		top->events++;
 	if (event->kind == KYMO_KIND_BEGIN || event->kind == KYMO_KIND_END ||
 	    event->kind == KYMO_KIND_LOST) {
-		on_span(top, event);
+		on_span(top, pid, event);
 		return;
 	}
 	/* The name of a message is its format. */
@@ -175,18 +191,49 @@ static void on_event(void *context, pid_t pid, const struct ky_event *event)
 	if (row == UINT32_MAX)
 		return;
 	if (event->kind == KYMO_KIND_ASYNC_BEGIN || event->kind == KYMO_KIND_ASYNC_END)
-		on_async(top, row, event);
+		on_async(top, pid, row, event);
 	else
 		top->rows[row].count++;
 }
 
 /* ---- a round ---- */
 
-/* Give the open spans what they lasted up to now. */
+/* Report whether a process is there. Each is looked for once a round: checked has the answers, plus 1. */
+static bool is_there(struct ky_u64_map *checked, pid_t pid)
+{
+	bool made;
+	uint32_t *const answer = ky_u64_map_add(checked, (uint32_t)pid, &made);
+	if (!answer || made) {
+		const bool there = kill(pid, 0) == 0 || errno != ESRCH;
+		if (!answer)
+			return there;
+		*answer = there + 1;
+	}
+	return *answer == 2;
+}
+
+static void count_open_async(struct top_command *top, struct ky_u64_map *checked, uint64_t now_ns)
+{
+	const struct ky_pair_slot *slot;
+	for (uint32_t at = 0; (slot = ky_pair_map_next(&top->async, &at));) {
+		struct top_row *const row = &top->rows[(uint32_t)slot->b];
+		const uint64_t ns = part_of(top, slot->value, now_ns);
+		if (!is_there(checked, (pid_t)(slot->b >> 32)))
+			continue;
+		row->timed = true;
+		row->time_ns += ns;
+		row->self_ns += ns;
+	}
+}
+
+/* Give the open spans what they lasted up to now. A process that was killed ends none. */
 static void count_open(struct top_command *top, uint64_t now_ns)
 {
+	struct ky_u64_map checked = {0};
 	for (uint32_t i = 0; i < top->spans.count; i++) {
 		struct ky_live_thread *const thread = &top->spans.threads[i];
+		if (thread->depth && !is_there(&checked, thread->process))
+			ky_live_spans_lost(thread);
 		for (uint32_t n = 0; n < thread->depth; n++) {
 			struct top_row *const row = &top->rows[thread->open[n].row];
 			row->time_ns += part_of(top, thread->open[n].begin_ns, now_ns);
@@ -194,6 +241,8 @@ static void count_open(struct top_command *top, uint64_t now_ns)
 		}
 		add_self(top, thread, now_ns);
 	}
+	count_open_async(top, &checked, now_ns);
+	ky_u64_map_free(&checked);
 }
 
 static struct ky_strings *names; /* of the rows that are sorted: qsort has no context */

@@ -48,7 +48,9 @@ struct ky_live_thread {
 	int32_t pid, tid;
 	struct ky_live_span *open;
 	uint32_t depth, room;
-	uint64_t at_ns; /* the caller's */
+	uint32_t skipped; /* open ones inside them that are not kept */
+	uint64_t at_ns;   /* the caller's */
+	pid_t process;    /* the caller's */
 };
 
 /* All zero is empty. */
@@ -61,7 +63,7 @@ struct ky_live_spans {
 /* Return the thread of an event; NULL without memory. Valid until the next call. */
 struct ky_live_thread *ky_live_spans_thread(struct ky_live_spans *spans,
 					    const struct ky_thread *thread);
-/* Open a span, which takes over name. False: it was not, and name is freed. */
+/* Open a span, which takes over name. False: it is not kept, and name is freed; its end is known. */
 bool ky_live_spans_begin(struct ky_live_thread *thread, uint64_t begin_ns, uint32_t row,
 			 char *name);
 /* Take the innermost span off; false: none is open. The caller frees its name. */

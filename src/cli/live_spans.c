@@ -43,15 +43,20 @@ struct ky_live_thread *ky_live_spans_thread(struct ky_live_spans *spans,
 bool ky_live_spans_begin(struct ky_live_thread *thread, uint64_t begin_ns, uint32_t row, char *name)
 {
 	const struct ky_live_span span = {.begin_ns = begin_ns, .row = row, .name = name};
-	if (thread->depth < DEPTH_MAX &&
+	if (thread->depth < DEPTH_MAX && !thread->skipped &&
 	    KY_ARRAY_ADD(thread->open, thread->depth, thread->room, span))
 		return true;
+	thread->skipped++;
 	free(name);
 	return false;
 }
 
 bool ky_live_spans_end(struct ky_live_thread *thread, struct ky_live_span *span)
 {
+	if (thread->skipped) {
+		thread->skipped--;
+		return false;
+	}
 	if (!thread->depth)
 		return false;
 	*span = thread->open[--thread->depth];
@@ -60,6 +65,7 @@ bool ky_live_spans_end(struct ky_live_thread *thread, struct ky_live_span *span)
 
 void ky_live_spans_lost(struct ky_live_thread *thread)
 {
+	thread->skipped = 0;
 	while (thread->depth)
 		free(thread->open[--thread->depth].name);
 }

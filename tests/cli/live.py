@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""live.py KYMO TARGET: kymo tail and kymo top on a program that traces until it is killed: what they print as text, as JSON and on a
+"""live.py KYMO TARGET ODD_TARGET: kymo tail and kymo top on a program that traces until it is killed: what they print as text, as JSON and on a
 terminal, how they end, and that the program and its categories are as before.
 
 Waits for what is shown, never for a time. Exit 1 when a check failed."""
@@ -153,9 +153,60 @@ def screen(kymo, pid):
     check_terminal("Ctrl-C too", s.wait(LEAVE) and s.end() == 0, s)
 
 
+def rows_of(kymo, pids):
+    """Rounds of top, as the rows by their names, without an end."""
+    named = [word for pid in pids for word in ("-p", str(pid))]
+    with subprocess.Popen([kymo, "top", *named, "-c", "odd", "-i", "100ms", "--json"], stdout=subprocess.PIPE, text=True) as shown:
+        try:
+            for line in shown.stdout:
+                yield {row["name"]: row for row in json.loads(line)["rows"]}
+        finally:
+            shown.send_signal(signal.SIGINT)
+            shown.stdout.read()
+
+
+def odd(kymo, target, environment):
+    """Spans that are hard to count."""
+    programs = {"async": [target, "async"], "late": [target, "async", "100"], "deep": [target, "deep"]}
+    programs = {name: subprocess.Popen(words, env=environment) for name, words in programs.items()}
+    pids = {name: program.pid for name, program in programs.items()}
+    until(lambda: all(run(kymo, "list", "-p", str(pid)).returncode == 0 for pid in pids.values()), "the programs trace")
+    try:
+        ended = was_open = total = 0
+        for rows in rows_of(kymo, [pids["async"], pids["late"]]):
+            row = rows.get("async", {"count": 0, "time_ns": 0, "ended_ns": 0})
+            was_open += not row["count"] and row["time_ns"] > 0
+            ended += row["count"]
+            total += row["ended_ns"]
+            if ended >= 3:
+                break
+        check("asynchronous spans count while they are open", was_open)
+        check("the same id in two processes is not one span", total >= ended * 900000000, (ended, total))
+        rounds_after = 0
+        dying = programs["open"] = subprocess.Popen([target, "open"], env=environment)
+        until(lambda: run(kymo, "list", "-p", str(dying.pid)).returncode == 0, "the program traces")
+        for rows in rows_of(kymo, [dying.pid, pids["async"]]):
+            if dying.returncode is not None:
+                rounds_after += 1
+                if "open" not in rows or rounds_after == 100:
+                    break
+            elif "open" in rows:
+                dying.kill()
+                dying.wait()
+        check("what a killed process left open is over", "open" not in rows, rows)
+        lines = run(kymo, "tail", "-p", str(pids["deep"]), "-c", "odd", "-n", "30100").stdout.splitlines()
+        behind = [line for line in lines if line.endswith("> odd/behind")]
+        check("what ends deep inside is not what is around it", behind and "| > odd/behind" in behind[-1], behind)
+    finally:
+        for program in programs.values():
+            program.kill()
+            program.wait()
+
+
 def main():
-    kymo, target = map(os.path.realpath, sys.argv[1:3])
+    kymo, target, odd_target = map(os.path.realpath, sys.argv[1:4])
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KYMO_")}
+    odd(kymo, odd_target, environment)
     with subprocess.Popen([target], env=environment) as program:
         pid = str(program.pid)
         try:

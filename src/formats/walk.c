@@ -13,6 +13,7 @@
 #include "formats/walk.h"
 
 #include "base/array.h"
+#include "base/queue.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -81,10 +82,7 @@ bool ky_selected_thread(const struct ky_export_selection *s, uint32_t thread)
 
 /* ---- the queue ---- */
 
-static bool is_before(const struct open_end *a, const struct open_end *b)
-{
-	return a->end != b->end ? a->end < b->end : a->slice > b->slice;
-}
+KY_QUEUE(ends, struct open_end, a->end != b->end ? a->end < b->end : a->slice > b->slice)
 
 static void push_end(struct ky_walk *w, struct open_end entry)
 {
@@ -92,25 +90,13 @@ static void push_end(struct ky_walk *w, struct open_end entry)
 		w->error = -ENOMEM;
 		return;
 	}
-	uint32_t at = w->queue_count++;
-	for (; at && is_before(&entry, &w->queue[(at - 1) / 2]); at = (at - 1) / 2)
-		w->queue[at] = w->queue[(at - 1) / 2];
-	w->queue[at] = entry;
+	ends_up(w->queue, w->queue_count++, entry);
 }
 
 static void pop_end(struct ky_walk *w)
 {
-	const struct open_end last = w->queue[--w->queue_count];
-	uint32_t at = 0;
-	for (uint32_t child = 1; child < w->queue_count; child = 2 * at + 1) {
-		if (child + 1 < w->queue_count && is_before(&w->queue[child + 1], &w->queue[child]))
-			child++;
-		if (!is_before(&w->queue[child], &last))
-			break;
-		w->queue[at] = w->queue[child];
-		at = child;
-	}
-	w->queue[at] = last;
+	w->queue_count--;
+	ends_down(w->queue, w->queue_count, 0, w->queue[w->queue_count]);
 }
 
 /* ---- open slices ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* stage.c: events on their way from a reader to the builders, put into the order of time: see build.h. */
 #include "base/array.h"
+#include "base/queue.h"
 #include "model/build.h"
 
 #include <errno.h>
@@ -268,23 +269,7 @@ struct merge {
 	uint64_t rest_count, rest_at;
 };
 
-static void sift_down(struct merge *merge, uint32_t at)
-{
-	struct cursor moved = merge->heap[at];
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-		if (child >= merge->count)
-			break;
-		if (child + 1 < merge->count &&
-		    before(&merge->heap[child + 1], &merge->heap[child]))
-			child++;
-		if (!before(&merge->heap[child], &moved))
-			break;
-		merge->heap[at] = merge->heap[child];
-		at = child;
-	}
-	merge->heap[at] = moved;
-}
+KY_QUEUE(queue, struct cursor, before(a, b))
 
 static bool next_of(struct merge *merge, struct cursor *cursor)
 {
@@ -311,7 +296,7 @@ static int merge_open(struct merge *merge, struct ky_stage *stage)
 	merge->heap[merge->count].run = NULL;
 	merge->count += next_of(merge, &merge->heap[merge->count]);
 	for (uint32_t i = merge->count / 2; i-- > 0;)
-		sift_down(merge, i);
+		queue_down(merge->heap, merge->count, i, merge->heap[i]);
 	return 0;
 }
 
@@ -345,7 +330,7 @@ int ky_stage_drain(struct ky_stage *stage, ky_stage_fn apply, void *context,
 		if (!more)
 			merge.heap[0] = merge.heap[--merge.count];
 		if (merge.count)
-			sift_down(&merge, 0);
+			queue_down(merge.heap, merge.count, 0, merge.heap[0]);
 	}
 	free(merge.heap);
 	free(merge.rest);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tracks.c: tracks, found by their specs. */
 #include "base/array.h"
+#include "base/queue.h"
 #include "model/build.h"
 
 static const char *const types[] = {
@@ -159,28 +160,7 @@ static struct ky_crowd *crowd_of(struct ky_trace *trace, uint32_t track)
 	return &build->crowds[*at];
 }
 
-static void push(struct ky_crowd *crowd, struct ky_crowd_track entry)
-{
-	uint32_t at = crowd->count++;
-	for (; at && entry.free_at < crowd->queue[(at - 1) / 2].free_at; at = (at - 1) / 2)
-		crowd->queue[at] = crowd->queue[(at - 1) / 2];
-	crowd->queue[at] = entry;
-}
-
-static void replace_top(struct ky_crowd *crowd, struct ky_crowd_track entry)
-{
-	uint32_t at = 0;
-	for (uint32_t child = 1; child < crowd->count; child = 2 * at + 1) {
-		if (child + 1 < crowd->count &&
-		    crowd->queue[child + 1].free_at < crowd->queue[child].free_at)
-			child++;
-		if (entry.free_at <= crowd->queue[child].free_at)
-			break;
-		crowd->queue[at] = crowd->queue[child];
-		at = child;
-	}
-	crowd->queue[at] = entry;
-}
+KY_QUEUE(crowd, struct ky_crowd_track, a->free_at < b->free_at)
 
 uint32_t ky_overflow_crowd(struct ky_trace *trace, uint32_t track, int64_t ts, int64_t dur)
 {
@@ -194,10 +174,10 @@ uint32_t ky_overflow_crowd(struct ky_trace *trace, uint32_t track, int64_t ts, i
 		entry.free_at = INT64_MAX;
 	if (crowd->count && crowd->queue[0].free_at <= ts) {
 		entry.track = crowd->queue[0].track;
-		replace_top(crowd, entry);
+		crowd_down(crowd->queue, crowd->count, 0, entry);
 	} else {
 		entry.track = ky_overflow_track(trace, track);
-		push(crowd, entry);
+		crowd_up(crowd->queue, crowd->count++, entry);
 	}
 	return entry.track;
 }

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/queue.h"
 #include "core/decode.h"
 #include "formats/kymo/kymo_reader.h"
 
@@ -69,32 +70,7 @@ static bool is_before(const struct piece_cursor *a, const struct piece_cursor *b
 	return a->ticks < b->ticks || (a->ticks == b->ticks && a->order < b->order);
 }
 
-static void sift_down(struct piece_merge *m, uint32_t at)
-{
-	struct piece_cursor *moving = m->heap[at];
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-		if (child >= m->heap_count)
-			break;
-		if (child + 1 < m->heap_count && is_before(m->heap[child + 1], m->heap[child]))
-			child++;
-		if (!is_before(m->heap[child], moving))
-			break;
-		m->heap[at] = m->heap[child];
-		at = child;
-	}
-	m->heap[at] = moving;
-}
-
-static void push(struct piece_merge *m, struct piece_cursor *cursor)
-{
-	uint32_t at = m->heap_count++;
-	while (at > 0 && is_before(cursor, m->heap[(at - 1) / 2])) {
-		m->heap[at] = m->heap[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	m->heap[at] = cursor;
-}
+KY_QUEUE(queue, struct piece_cursor *, is_before(*a, *b))
 
 static void drop(struct piece_cursor *cursor)
 {
@@ -151,7 +127,7 @@ static void add_piece(struct piece_merge *m, struct piece_batch *batch, struct p
 		cursor->ticks = piece->ticks;
 	batch->cursors_left++;
 	if (cursor->thread && (more || cursor->lost))
-		push(m, cursor);
+		queue_up(m->heap, m->heap_count++, cursor);
 	else
 		drop(cursor);
 }
@@ -298,7 +274,7 @@ static void run_top(struct piece_merge *m)
 		drop(top);
 	}
 	if (m->heap_count)
-		sift_down(m, 0);
+		queue_down(m->heap, m->heap_count, 0, m->heap[0]);
 }
 
 static bool is_due(const struct piece_merge *m)

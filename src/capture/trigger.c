@@ -8,6 +8,7 @@
  */
 #include "capture/trigger.h"
 
+#include "base/chars.h"
 #include "base/fail.h"
 #include "model/quantity.h"
 
@@ -29,17 +30,8 @@ static int no_memory(char message[KY_MESSAGE_BYTES])
 
 static bool parse_whole(const char *text, uint64_t max, uint64_t *value)
 {
-	*value = 0;
-	if (!*text)
-		return false;
-	for (; *text; text++) {
-		if (*text < '0' || *text > '9')
-			return false;
-		*value = *value * 10 + (uint64_t)(*text - '0');
-		if (*value > max)
-			return false;
-	}
-	return true;
+	const char *const end = text + strlen(text);
+	return ky_chars_decimal(text, end, max, value) == end;
 }
 
 /* Return the number of "RTMIN", "RTMIN+3" or "RTMAX-1"; 0 for anything else. */

@@ -11,6 +11,7 @@
  *
  * Any other line is a log message of the thread. tgid is the process of the thread.
  */
+#include "base/chars.h"
 #include "model/kernel_state.h"
 
 #include <stdio.h>
@@ -50,16 +51,12 @@ static struct field next_field(struct fields *cursor)
 
 static bool field_number(struct field field, int64_t *number)
 {
-	size_t at = field.bytes && (field.text[0] == '-' || field.text[0] == '+');
-	if (at == field.bytes || field.bytes - at > 20)
+	const size_t at = field.bytes && (field.text[0] == '-' || field.text[0] == '+');
+	const char *const end = field.text + field.bytes;
+	uint64_t value;
+	if (at == field.bytes || field.bytes - at > 20 ||
+	    ky_chars_decimal(field.text + at, end, UINT64_MAX, &value) != end)
 		return false;
-	uint64_t value = 0;
-	for (size_t i = at; i < field.bytes; i++) {
-		unsigned digit = (unsigned)(field.text[i] - '0');
-		if (digit > 9 || __builtin_mul_overflow(value, 10u, &value) ||
-		    __builtin_add_overflow(value, digit, &value))
-			return false;
-	}
 	bool minus = field.text[0] == '-';
 	if (value > (uint64_t)INT64_MAX + minus)
 		return false;

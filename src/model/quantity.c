@@ -2,6 +2,8 @@
 /* quantity.c: see quantity.h. */
 #include "model/quantity.h"
 
+#include "base/chars.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -120,11 +122,6 @@ const char *ky_quantity_date(char *buf, int64_t ns)
 	return buf;
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /*
  * Not strtod(), which takes the locale's comma, "inf" and hexadecimals, and has too few digits
  * for a time since 1970: what is before the point is counted exactly.
@@ -135,16 +132,16 @@ bool ky_quantity_parse_ns(const char *text, int64_t *ns)
 	const char *at = text + (*text == '-' || *text == '+');
 	int64_t whole = 0;
 	double fraction = 0;
-	if (!is_digit(at[0]) && !(at[0] == '.' && is_digit(at[1])))
+	if (!ky_chars_is_digit(at[0]) && !(at[0] == '.' && ky_chars_is_digit(at[1])))
 		return false;
-	for (; is_digit(*at); at++) {
+	for (; ky_chars_is_digit(*at); at++) {
 		if (__builtin_mul_overflow(whole, 10, &whole) ||
 		    __builtin_add_overflow(whole, *at - '0', &whole))
 			return false;
 	}
 	if (*at == '.') {
 		double scale = 0.1;
-		for (at++; is_digit(*at); at++, scale /= 10)
+		for (at++; ky_chars_is_digit(*at); at++, scale /= 10)
 			fraction += (*at - '0') * scale;
 	}
 	while (*at == ' ')

@@ -5,6 +5,7 @@
  */
 #include "process/jit_files.h"
 
+#include "base/chars.h"
 #include "base/file.h"
 #include "process/perf_record.h"
 
@@ -206,29 +207,16 @@ bool ky_jitdump_is_path(const char *path)
 
 /* ---- perf maps ---- */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 32);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Take a hexadecimal number and the blanks behind it. */
 static bool take_hex(const char **at, const char *end, uint64_t *value)
 {
 	const char *p = *at;
 	if (end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X'))
 		p += 2;
-	const char *first = p;
-	*value = 0;
-	for (; p < end && hex_digit(*p) >= 0; p++)
-		*value = *value << 4 | (uint64_t)hex_digit(*p);
-	if (p == first || p - first > 16 || p == end || (*p != ' ' && *p != '\t'))
+	p = ky_chars_hex(p, end, value);
+	if (!p || p == end || !ky_chars_is_blank(*p))
 		return false;
-	while (p < end && (*p == ' ' || *p == '\t'))
-		p++;
-	*at = p;
+	*at = ky_chars_skip_blanks(p, end);
 	return true;
 }
 

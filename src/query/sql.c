@@ -8,6 +8,7 @@
  */
 #include "query/sql.h"
 
+#include "base/chars.h"
 #include "query/sql_table.h"
 
 #include <errno.h>
@@ -43,8 +44,7 @@ static bool is_space(char c)
 
 static bool is_word(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || (unsigned char)c >= 0x80;
+	return ky_chars_is_word(c) || (unsigned char)c >= 0x80;
 }
 
 static const char *skip_comment(const char *at)

@@ -3,6 +3,7 @@
 #include "server/api.h"
 
 #include "base/array.h"
+#include "base/chars.h"
 #include "query/filter.h"
 #include "server/tile.h"
 
@@ -244,11 +245,10 @@ bool ky_api_parameter_bounded(const struct ky_api_request *request, const char *
 /* Parse one number of a list, and return where the next is; NULL if it is not a track. */
 static const char *parse_track(const char *text, uint32_t tracks, uint32_t *track)
 {
-	uint64_t value = 0;
-	const char *at = text;
-	for (; *at >= '0' && *at <= '9' && value < UINT32_MAX; at++)
-		value = value * 10 + (uint64_t)(*at - '0');
-	if (at == text || (*at && *at != ',') || value >= tracks)
+	uint64_t value;
+	const char *const end = text + strcspn(text, ",");
+	const char *const at = ky_chars_decimal(text, end, UINT32_MAX, &value);
+	if (at != end || value >= tracks)
 		return NULL;
 	*track = (uint32_t)value;
 	return *at ? at + 1 : at;

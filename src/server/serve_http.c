@@ -6,6 +6,9 @@
 
 #include <limits.h>
 #include <stdio.h>
+
+#include "base/chars.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -122,17 +125,6 @@ void ky_serve_clients_notify(void *clients, struct MHD_Connection *connection, v
 
 /* ---- requests ---- */
 
-static int digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* Decode in place. Return false for a % without two digits, or a NUL, which would end the text. */
 static bool decode(char *text)
 {
@@ -140,8 +132,8 @@ static bool decode(char *text)
 	for (const char *from = text; *from; from++) {
 		char c = *from == '+' ? ' ' : *from;
 		if (c == '%') {
-			const int high = digit_of(from[1]);
-			const int low = high < 0 ? -1 : digit_of(from[2]);
+			const int high = ky_chars_hex_digit(from[1]);
+			const int low = high < 0 ? -1 : ky_chars_hex_digit(from[2]);
 			if (low < 0 || (high == 0 && low == 0))
 				return false;
 			c = (char)(high * 16 + low);

@@ -4,6 +4,8 @@
  */
 #include "formats/ftrace/ftrace_event.h"
 
+#include "base/chars.h"
+
 static struct ky_ftrace_field *new_field(struct ky_ftrace_event *event, const char *key,
 					 size_t key_bytes)
 {
@@ -28,15 +30,10 @@ void ky_ftrace_add_text(struct ky_ftrace_event *event, const char *key, size_t k
 static bool parse_decimal(const char *text, size_t bytes, struct ky_ftrace_field *field)
 {
 	bool minus = bytes > 1 && text[0] == '-';
-	uint64_t value = 0;
-	if (bytes == 0 || bytes > 20)
+	uint64_t value;
+	if (bytes == 0 || bytes > 20 ||
+	    ky_chars_decimal(text + minus, text + bytes, UINT64_MAX, &value) != text + bytes)
 		return false;
-	for (size_t i = minus; i < bytes; i++) {
-		unsigned digit = (unsigned)(text[i] - '0');
-		if (digit > 9 || __builtin_mul_overflow(value, 10u, &value) ||
-		    __builtin_add_overflow(value, digit, &value))
-			return false;
-	}
 	if (minus && value > (uint64_t)INT64_MAX + 1)
 		return false;
 	field->kind = value > INT64_MAX && !minus ? KY_FTRACE_UINT : KY_FTRACE_INT;
@@ -46,17 +43,10 @@ static bool parse_decimal(const char *text, size_t bytes, struct ky_ftrace_field
 
 static bool parse_hex(const char *text, size_t bytes, struct ky_ftrace_field *field)
 {
-	if (bytes < 3 || bytes > 18 || text[0] != '0' || text[1] != 'x')
+	uint64_t value;
+	if (bytes < 3 || text[0] != '0' || text[1] != 'x' ||
+	    ky_chars_hex(text + 2, text + bytes, &value) != text + bytes)
 		return false;
-	uint64_t value = 0;
-	for (size_t i = 2; i < bytes; i++) {
-		unsigned digit = (unsigned)(text[i] - '0');
-		if (digit > 9)
-			digit = ((unsigned)text[i] | 0x20u) - 'a' + 10;
-		if (digit > 15)
-			return false;
-		value = value << 4 | digit;
-	}
 	field->kind = KY_FTRACE_POINTER;
 	field->number = (int64_t)value;
 	return true;

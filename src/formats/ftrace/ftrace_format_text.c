@@ -9,6 +9,7 @@
  *   \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
  *   (a blank line, then the event's own fields, and no print expression)
  */
+#include "base/chars.h"
 #include "base/memory.h"
 #include "formats/ftrace/ftrace_format.h"
 
@@ -29,17 +30,6 @@ struct format_out {
 	size_t room;
 };
 
-static bool is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
-}
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 /* The rewritten text is at most this many times as long as the original. */
 static void append(struct format_out *out, const char *text, size_t bytes)
 {
@@ -51,9 +41,7 @@ static void append(struct format_out *out, const char *text, size_t bytes)
 
 static struct text_range skip_blanks(struct text_range span)
 {
-	while (span.at < span.end && is_blank(*span.at))
-		span.at++;
-	return span;
+	return (struct text_range){ky_chars_skip_blanks(span.at, span.end), span.end};
 }
 
 static bool next_line(struct text_range *text, struct text_range *line)
@@ -77,18 +65,11 @@ static bool starts(struct text_range span, const char *with)
 static bool find_number(struct text_range line, const char *key, uint32_t *number)
 {
 	const char *at = memmem(line.at, (size_t)(line.end - line.at), key, strlen(key));
-	uint32_t value = 0;
-	if (!at)
+	uint64_t value;
+	if (!at || !ky_chars_decimal(at + strlen(key), line.end, PLACE_MAX, &value))
 		return false;
-	at += strlen(key);
-	const char *begin = at;
-	for (; at < line.end && *at >= '0' && *at <= '9'; at++) {
-		value = value * 10 + (uint32_t)(*at - '0');
-		if (value > PLACE_MAX)
-			return false;
-	}
-	*number = value;
-	return at > begin;
+	*number = (uint32_t)value;
+	return true;
 }
 
 /* Take "[16]" or "[]", without anything in it that is not a number; NULL when it does not end. */
@@ -97,7 +78,7 @@ static const char *write_index(const char *at, const char *end, struct format_ou
 	const char *close = memchr(at, ']', (size_t)(end - at));
 	bool numeric = true;
 	for (const char *c = at + 1; close && c < close; c++)
-		numeric &= *c >= '0' && *c <= '9';
+		numeric &= ky_chars_is_digit(*c);
 	if (!close || close - at > 12)
 		return NULL;
 	append(out, "[", 1);
@@ -118,9 +99,9 @@ static bool write_declaration(struct text_range text, struct format_out *out)
 	bool dynamic = starts(text, "__data_loc ") || starts(text, "__rel_loc ");
 	for (const char *at = text.at; at < text.end;) {
 		const char *begin = at;
-		while (at < text.end && is_word(*at))
+		while (at < text.end && ky_chars_is_word(*at))
 			at++;
-		if (at > begin && *begin >= '0' && *begin <= '9')
+		if (at > begin && ky_chars_is_digit(*begin))
 			return false;
 		if (at > begin) {
 			append(out, " ", words > 0);
@@ -138,7 +119,7 @@ static bool write_declaration(struct text_range text, struct format_out *out)
 			last_is_word = !dynamic;
 			if (!dynamic && at != text.end)
 				return false;
-		} else if (is_blank(*at)) {
+		} else if (ky_chars_is_blank(*at)) {
 			at++;
 		} else {
 			return false;
@@ -179,7 +160,7 @@ static bool write_head(struct text_range line, const char *key, struct format_ou
 		return false;
 	struct text_range word = skip_blanks((struct text_range){line.at + strlen(key), line.end});
 	const char *at = word.at;
-	while (at < word.end && is_word(*at))
+	while (at < word.end && ky_chars_is_word(*at))
 		at++;
 	if (at == word.at || at - word.at > 100)
 		return false;

@@ -12,10 +12,10 @@
  * them, so that spans nest and last as they did, and gaps are missing.
  */
 #include "base/array.h"
+#include "base/chars.h"
 #include "formats/ftrace/ftrace_event.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define CPUS_MAX 1024u
 #define DEPTH_MAX 256u
@@ -39,18 +39,6 @@ struct graph_parts {
 	const char *end;
 };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static const char *skip_blanks(const char *at, const char *end)
-{
-	while (at < end && (*at == ' ' || *at == '\t'))
-		at++;
-	return at;
-}
-
 /* Return the number with up to nine decimals, in units of one thousand millionth. */
 static const char *parse_fixed(const char *at, const char *end, int64_t *value)
 {
@@ -58,12 +46,12 @@ static const char *parse_fixed(const char *at, const char *end, int64_t *value)
 	uint64_t part = 0;
 	uint64_t unit = 100000000;
 	const char *begin = at;
-	for (; at < end && is_digit(*at) && whole < 1000000000; at++)
+	for (; at < end && ky_chars_is_digit(*at) && whole < 1000000000; at++)
 		whole = whole * 10 + (uint64_t)(*at - '0');
 	if (at == begin)
 		return NULL;
 	if (at < end && *at == '.')
-		for (at++; at < end && is_digit(*at); at++, unit /= 10)
+		for (at++; at < end && ky_chars_is_digit(*at); at++, unit /= 10)
 			part += (uint64_t)(*at - '0') * unit;
 	*value = (int64_t)(whole * 1000000000 + part);
 	return at;
@@ -71,13 +59,10 @@ static const char *parse_fixed(const char *at, const char *end, int64_t *value)
 
 static const char *parse_cpu(const char *at, const char *end, uint32_t *cpu)
 {
-	uint32_t number = 0;
-	at = skip_blanks(at, end);
-	const char *begin = at;
-	for (; at < end && is_digit(*at) && number < CPUS_MAX; at++)
-		number = number * 10 + (uint32_t)(*at - '0');
-	*cpu = number;
-	return at > begin && at < end && *at == ')' && number < CPUS_MAX ? at + 1 : NULL;
+	uint64_t number;
+	at = ky_chars_decimal(ky_chars_skip_blanks(at, end), end, CPUS_MAX - 1, &number);
+	*cpu = (uint32_t)number;
+	return at && at < end && *at == ')' ? at + 1 : NULL;
 }
 
 /* "comm-12" that ends at end: 12, else 0. */
@@ -86,7 +71,7 @@ static int32_t tid_before(const char *at, const char *end)
 	int64_t tid = 0;
 	int64_t unit = 1;
 	const char *digit = end;
-	while (digit > at && is_digit(digit[-1]) && unit < 1000000000) {
+	while (digit > at && ky_chars_is_digit(digit[-1]) && unit < 1000000000) {
 		tid += (digit[-1] - '0') * unit;
 		unit *= 10;
 		digit--;
@@ -110,7 +95,7 @@ static void parse_middle(const char *at, const char *end, struct graph_parts *pa
 		const char *last = trim(at, stop);
 		if (last - at > 3 && memcmp(last - 3, " us", 3) == 0) {
 			const char *number = last - 3;
-			while (number > at && (is_digit(number[-1]) || number[-1] == '.'))
+			while (number > at && (ky_chars_is_digit(number[-1]) || number[-1] == '.'))
 				number--;
 			parts->has_dur = parse_fixed(number, last, &parts->dur) != NULL;
 			parts->dur /= 1000000; /* of microseconds in 1e-9 */
@@ -130,10 +115,10 @@ static const char *last_bar(const char *at, const char *end)
 
 static bool parse_line(const char *line, const char *end, struct graph_parts *parts)
 {
-	const char *at = skip_blanks(line, end);
+	const char *at = ky_chars_skip_blanks(line, end);
 	const char *after = parse_fixed(at, end, &parts->ts);
 	if (after && after < end && memchr(at, '.', (size_t)(after - at))) {
-		after = skip_blanks(after, end);
+		after = ky_chars_skip_blanks(after, end);
 		if (after == end || *after != '|')
 			return false;
 		parts->has_ts = true;
@@ -143,7 +128,7 @@ static bool parse_line(const char *line, const char *end, struct graph_parts *pa
 	if (!at)
 		return false;
 	const char *bar = last_bar(at, end);
-	parts->function = skip_blanks(bar ? bar + 1 : at, end);
+	parts->function = ky_chars_skip_blanks(bar ? bar + 1 : at, end);
 	parts->end = end;
 	if (bar)
 		parse_middle(at, bar, parts);
@@ -211,7 +196,7 @@ static bool switch_task(struct ky_trace *trace, const struct graph_parts *parts,
 		memmem(parts->function, (size_t)(parts->end - parts->function), "=>", 2);
 	if (!arrow)
 		return false;
-	const char *comm = skip_blanks(arrow + 2, parts->end);
+	const char *comm = ky_chars_skip_blanks(arrow + 2, parts->end);
 	const char *end = trim(comm, parts->end);
 	cpu->tid = tid_before(comm, end);
 	cpu->depth = 0;
@@ -226,11 +211,11 @@ bool ky_ftrace_graph_line(struct ky_trace *trace, struct ky_ftrace_graph *graph,
 			  size_t bytes)
 {
 	const char *end = trim(line, line + bytes);
-	const char *at = skip_blanks(line, end);
+	const char *at = ky_chars_skip_blanks(line, end);
 	struct graph_parts parts = {0};
 	if (end - at > 8 && memcmp(at, "--------", 8) == 0)
 		return true;
-	if (at == end || !is_digit(*at) || !parse_line(line, end, &parts))
+	if (at == end || !ky_chars_is_digit(*at) || !parse_line(line, end, &parts))
 		return false;
 	struct ky_ftrace_graph_cpu *cpu = cpu_of(trace, graph, parts.cpu);
 	if (!cpu)

@@ -10,6 +10,7 @@
  * A comm may have any of -, [, (, : and blanks in it. So the parser first looks for "[CPU]", with a PID that
  * ends before it and a time that ends with a colon behind it: the first place where all of that fits.
  */
+#include "base/chars.h"
 #include "formats/ftrace/ftrace_event.h"
 
 #include <ctype.h>
@@ -72,8 +73,7 @@ static const char *value_end(struct payload_text key, const char *at, const char
 
 static bool is_key(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '.' || c == '-';
+	return ky_chars_is_word(c) || c == '.' || c == '-';
 }
 
 /* The '=' of a token that begins at at, or NULL. */
@@ -286,46 +286,28 @@ struct text_columns {
 	const char *rest; /* behind the time and its colon */
 };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 /* Digits up to end, at most INT32_MAX. NULL when there are none or too large a number. */
 static const char *parse_uint(const char *at, const char *end, uint32_t *value)
 {
-	uint64_t number = 0;
-	const char *begin = at;
-	for (; at < end && is_digit(*at); at++) {
-		number = number * 10 + (uint64_t)(*at - '0');
-		if (number > INT32_MAX)
-			return NULL;
-	}
-	*value = (uint32_t)number;
-	return at > begin ? at : NULL;
+	uint64_t number;
+	at = ky_chars_decimal(at, end, INT32_MAX, &number);
+	if (at)
+		*value = (uint32_t)number;
+	return at;
 }
 
 /* SEC.FRACTION in nanoseconds, exactly; a number without a point is one of ticks. */
 static const char *parse_time(const char *at, const char *end, int64_t *ts)
 {
-	uint64_t whole = 0;
-	const char *begin = at;
-	for (; at < end && is_digit(*at); at++)
-		if (__builtin_mul_overflow(whole, 10u, &whole) ||
-		    __builtin_add_overflow(whole, (uint64_t)(*at - '0'), &whole))
-			return NULL;
-	if (at == begin)
+	uint64_t whole;
+	at = ky_chars_decimal(at, end, UINT64_MAX, &whole);
+	if (!at)
 		return NULL;
 	if (at < end && *at == '.') {
 		uint64_t nanoseconds = 0;
 		uint64_t unit = 100000000;
-		begin = ++at;
-		for (; at < end && is_digit(*at); at++, unit /= 10)
+		const char *begin = ++at;
+		for (; at < end && ky_chars_is_digit(*at); at++, unit /= 10)
 			nanoseconds += (uint64_t)(*at - '0') * unit;
 		if (at == begin || __builtin_mul_overflow(whole, 1000000000u, &whole) ||
 		    __builtin_add_overflow(whole, nanoseconds, &whole))
@@ -333,13 +315,6 @@ static const char *parse_time(const char *at, const char *end, int64_t *ts)
 	}
 	*ts = (int64_t)whole;
 	return whole <= INT64_MAX ? at : NULL;
-}
-
-static const char *skip_blanks(const char *at, const char *end)
-{
-	while (at < end && is_blank(*at))
-		at++;
-	return at;
 }
 
 /* Irqs-off, need-resched, context; then one or two depths: as Perfetto takes them. */
@@ -352,7 +327,7 @@ static const char *skip_flags(const char *at, const char *end)
 	if (at != begin + 3)
 		return begin;
 	while (at < end && at < begin + 5 &&
-	       (is_digit(*at) || (*at >= 'a' && *at <= 'f') || *at == '.'))
+	       (ky_chars_is_digit(*at) || (*at >= 'a' && *at <= 'f') || *at == '.'))
 		at++;
 	return at > begin + 3 ? at : begin;
 }
@@ -360,8 +335,8 @@ static const char *skip_flags(const char *at, const char *end)
 /* From behind "[CPU]" on: flags and the time. */
 static bool parse_right(const char *at, const char *end, struct text_columns *columns)
 {
-	at = skip_blanks(at, end);
-	at = skip_blanks(skip_flags(at, end), end);
+	at = ky_chars_skip_blanks(at, end);
+	at = ky_chars_skip_blanks(skip_flags(at, end), end);
 	at = parse_time(at, end, &columns->ts);
 	if (!at || at >= end || *at != ':')
 		return false;
@@ -373,39 +348,40 @@ static bool parse_right(const char *at, const char *end, struct text_columns *co
 static const char *skip_buffer(const char *comm, const char *end)
 {
 	const char *colon = memchr(comm, ':', (size_t)(end - comm));
-	if (!colon || end - colon < 3 || !is_blank(colon[1]))
+	if (!colon || end - colon < 3 || !ky_chars_is_blank(colon[1]))
 		return comm;
-	const char *behind = skip_blanks(colon + 1, end);
+	const char *behind = ky_chars_skip_blanks(colon + 1, end);
 	return behind < end ? behind : comm;
 }
 
 /* From before "[CPU]" backwards: an optional (TGID), and -PID. */
 static bool parse_left(const char *line, const char *at, struct text_columns *columns)
 {
-	while (at > line && is_blank(at[-1]))
+	while (at > line && ky_chars_is_blank(at[-1]))
 		at--;
 	columns->tgid = 0;
 	if (at > line && at[-1] == ')') {
 		const char *inner_end = --at;
-		while (at > line && (is_digit(at[-1]) || is_blank(at[-1]) || at[-1] == '-'))
+		while (at > line &&
+		       (ky_chars_is_digit(at[-1]) || ky_chars_is_blank(at[-1]) || at[-1] == '-'))
 			at--;
 		if (at == line || at[-1] != '(')
 			return false;
 		uint32_t tgid = 0;
-		if (parse_uint(skip_blanks(at, inner_end), inner_end, &tgid))
+		if (parse_uint(ky_chars_skip_blanks(at, inner_end), inner_end, &tgid))
 			columns->tgid = (int32_t)tgid;
 		at--;
-		while (at > line && is_blank(at[-1]))
+		while (at > line && ky_chars_is_blank(at[-1]))
 			at--;
 	}
 	const char *pid_end = at;
 	uint32_t pid;
-	while (at > line && is_digit(at[-1]))
+	while (at > line && ky_chars_is_digit(at[-1]))
 		at--;
 	if (at == line || at[-1] != '-' || !parse_uint(at, pid_end, &pid))
 		return false;
 	columns->tid = (int32_t)pid;
-	columns->comm = skip_buffer(skip_blanks(line, at - 1), at - 1);
+	columns->comm = skip_buffer(ky_chars_skip_blanks(line, at - 1), at - 1);
 	columns->comm_bytes = (size_t)(at - 1 - columns->comm);
 	return true;
 }
@@ -433,18 +409,18 @@ static bool parse_latency(const char *line, const char *end, struct text_columns
 			return false;
 		us++;
 		colon = memchr(us, ':', end - us < 4 ? (size_t)(end - us) : 4);
-	} while (us[0] != 's' || us - line < 2 || !is_digit(us[-2]) || !colon);
+	} while (us[0] != 's' || us - line < 2 || !ky_chars_is_digit(us[-2]) || !colon);
 	const char *at = us - 1;
-	while (at > line && (is_digit(at[-1]) || at[-1] == '.'))
+	while (at > line && (ky_chars_is_digit(at[-1]) || at[-1] == '.'))
 		at--;
 	int64_t microseconds;
 	if (!parse_time(at, us - 1, &microseconds) || microseconds > INT64_MAX / 1000 ||
 	    memchr(at, '.', (size_t)(us - at)))
 		return false;
 	const char *flags = at;
-	while (flags > line && is_blank(flags[-1]))
+	while (flags > line && ky_chars_is_blank(flags[-1]))
 		flags--;
-	while (flags > line && !is_blank(flags[-1]))
+	while (flags > line && !ky_chars_is_blank(flags[-1]))
 		flags--;
 	columns->ts = microseconds * 1000;
 	columns->rest = colon + 1;
@@ -463,7 +439,7 @@ static bool parse_lost(struct ky_trace *trace, const char *line, const char *end
 	if (!at || (!memmem(at, (size_t)(end - at), "LOST", 4) &&
 		    !memmem(at, (size_t)(end - at), "DROPPED", 7)))
 		return false;
-	while (at < end && !is_digit(*at))
+	while (at < end && !ky_chars_is_digit(*at))
 		at++;
 	(void)parse_uint(at, end, &events);
 	ky_put_lost(trace, KY_TIME_NONE, KY_NONE, cpu, events, KY_LOSS_FTRACE);
@@ -479,7 +455,7 @@ static void parse_comment(struct ky_trace *trace, const char *line, const char *
 	uint32_t written;
 	const char *found = memmem(line, (size_t)(end - line), entries, sizeof(entries) - 1);
 	if (found) {
-		const char *at = skip_blanks(found + sizeof(entries) - 1, end);
+		const char *at = ky_chars_skip_blanks(found + sizeof(entries) - 1, end);
 		at = parse_uint(at, end, &present);
 		if (at && at < end && *at == '/' && parse_uint(at + 1, end, &written) &&
 		    written > present)
@@ -503,7 +479,7 @@ static bool put_function(struct ky_trace *trace, struct ky_ftrace_event *event, 
 	const char *caller = arrow + 3;
 	if (caller < end && *caller == '-')
 		caller++;
-	caller = skip_blanks(caller, end);
+	caller = ky_chars_skip_blanks(caller, end);
 	event->name_text = "function";
 	event->name_bytes = 8;
 	event->name = ky_string_z(trace, "function");
@@ -515,7 +491,7 @@ static bool put_function(struct ky_trace *trace, struct ky_ftrace_event *event, 
 
 static const char *name_end(const char *at, const char *end)
 {
-	while (at < end && !is_blank(*at) && *at != ':')
+	while (at < end && !ky_chars_is_blank(*at) && *at != ':')
 		at++;
 	/* A name has no colon, but the text behind it may follow without a blank. */
 	return at < end && *at == ':' && at[-1] != ':' ? at : NULL;
@@ -535,14 +511,14 @@ static bool put_event(struct ky_trace *trace, const struct text_columns *columns
 	event.fields_count = 0;
 	event.text = NULL;
 	event.text_bytes = 0;
-	const char *name = skip_blanks(columns->rest, end);
+	const char *name = ky_chars_skip_blanks(columns->rest, end);
 	const char *colon = name < end ? name_end(name, end) : NULL;
 	if (!colon || colon == name)
 		return put_function(trace, &event, name, end);
 	event.name_text = name;
 	event.name_bytes = (size_t)(colon - name);
 	event.name = ky_string(trace, name, event.name_bytes);
-	const char *payload = skip_blanks(colon + 1, end);
+	const char *payload = ky_chars_skip_blanks(colon + 1, end);
 	add_payload(&event, payload, (size_t)(end - payload));
 	ky_ftrace_put(trace, &event);
 	return true;

@@ -3,6 +3,7 @@
  * ftrace_text_read.c: reads ftrace's text line by line: tracefs's trace and trace_pipe, trace-cmd report, atrace,
  * also what `atrace -z` makes: a line "TRACE:" and then a zlib stream of the text.
  */
+#include "base/chars.h"
 #include "formats/ftrace/ftrace_event.h"
 
 #include "formats/load.h"
@@ -53,13 +54,12 @@ static bool is(struct dump_token token, const char *text)
 
 static bool number(struct dump_token token, int64_t *value)
 {
-	*value = 0;
-	for (size_t i = 0; i < token.bytes; i++) {
-		if (token.text[i] < '0' || token.text[i] > '9' || i >= 9)
-			return false;
-		*value = *value * 10 + (token.text[i] - '0');
-	}
-	return token.bytes > 0;
+	const char *const end = token.text + token.bytes;
+	uint64_t read = 0;
+	const bool is_number =
+		token.bytes <= 9 && ky_chars_decimal(token.text, end, UINT64_MAX, &read) == end;
+	*value = (int64_t)read;
+	return is_number;
 }
 
 static bool long_line(struct ky_trace *trace, const char *line, size_t bytes)

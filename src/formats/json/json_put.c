@@ -3,6 +3,7 @@
  * json_put.c: an event's fields into the trace, by its phase, as Perfetto's importer does it
  * (docs/formats/json.md). Phases that it knows nothing of are counted and left out.
  */
+#include "base/chars.h"
 #include "formats/json/json_reader.h"
 
 #include <errno.h>
@@ -71,9 +72,8 @@ static uint32_t name_of(struct ky_json *json, const struct ky_json_event *event)
 /* Get an id of a flow: strings are hexadecimal, with or without 0x. */
 static bool flow_id(const struct ky_json_id *id, uint64_t *number)
 {
-	const uint8_t *at = id->at, *end = id->at + id->bytes;
+	const char *at = (const char *)id->at, *end = at + id->bytes;
 	struct ky_json_number value;
-	uint64_t sum = 0;
 
 	if (!id->string) {
 		if (!ky_json_number_text(id->at, id->bytes, &value))
@@ -85,19 +85,7 @@ static bool flow_id(const struct ky_json_id *id, uint64_t *number)
 	}
 	if (end - at > 2 && at[0] == '0' && (at[1] | 0x20) == 'x')
 		at += 2;
-	if (at == end || end - at > 16)
-		return false;
-	for (; at < end; at++) {
-		const uint8_t lower = *at | 0x20;
-		if (*at >= '0' && *at <= '9')
-			sum = sum << 4 | (uint64_t)(*at - '0');
-		else if (lower >= 'a' && lower <= 'f')
-			sum = sum << 4 | (uint64_t)(lower - 'a' + 10);
-		else
-			return false;
-	}
-	*number = sum;
-	return true;
+	return ky_chars_hex(at, end, number) == end;
 }
 
 /* bind_id with flow_in and flow_out on a slice that was just put. */

@@ -10,6 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/chars.h"
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -347,14 +349,6 @@ const uint8_t *ky_json_micros(const uint8_t *at, const uint8_t *end, int64_t *ns
 	return stop;
 }
 
-static int hex_digit(uint8_t c)
-{
-	if (is_digit(c))
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Return the four digits at at, or -1. */
 static int32_t hex4(const uint8_t *at, const uint8_t *end)
 {
@@ -362,7 +356,7 @@ static int32_t hex4(const uint8_t *at, const uint8_t *end)
 	if (end - at < 4)
 		return -1;
 	for (int i = 0; i < 4; i++) {
-		const int digit = hex_digit(at[i]);
+		const int digit = ky_chars_hex_digit((char)at[i]);
 		if (digit < 0)
 			return -1;
 		value = value << 4 | digit;

@@ -3,32 +3,16 @@
  * perf_script_line.c: parses lines of `perf script`. A head may begin with any text, so its time is
  * found first ("12.345678:"), and the rest from there, to both sides.
  */
+#include "base/chars.h"
 #include "formats/perf/perf_script.h"
 
 #include <string.h>
 
 #define TIME_SECONDS_MAX 9000000000ll
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static const char *skip_blanks(const char *p, const char *end)
-{
-	while (p < end && is_blank(*p))
-		p++;
-	return p;
-}
-
 static const char *token_end(const char *p, const char *end)
 {
-	while (p < end && !is_blank(*p))
+	while (p < end && !ky_chars_is_blank(*p))
 		p++;
 	return p;
 }
@@ -36,32 +20,27 @@ static const char *token_end(const char *p, const char *end)
 /* Go back over blanks and a token that ends before p; return its start, or p without one. */
 static const char *token_before(const char *begin, const char *p, const char **token_stop)
 {
-	while (p > begin && is_blank(p[-1]))
+	while (p > begin && ky_chars_is_blank(p[-1]))
 		p--;
 	*token_stop = p;
-	while (p > begin && !is_blank(p[-1]))
+	while (p > begin && !ky_chars_is_blank(p[-1]))
 		p--;
 	return p;
 }
 
 static bool decimal(const char *p, const char *end, int64_t *value)
 {
-	*value = 0;
-	if (p == end || end - p > 18)
-		return false;
-	for (; p < end; p++) {
-		if (!is_digit(*p))
-			return false;
-		*value = *value * 10 + (*p - '0');
-	}
-	return true;
+	uint64_t number = 0;
+	const bool is_number = end - p <= 18 && ky_chars_decimal(p, end, INT64_MAX, &number) == end;
+	*value = (int64_t)number;
+	return is_number;
 }
 
 /* "12.345678:" in whole nanoseconds. */
 static bool take_time(const char *p, const char *end, int64_t *ns)
 {
 	int64_t seconds, fraction;
-	if (end - p < 4 || end[-1] != ':' || !is_digit(*p))
+	if (end - p < 4 || end[-1] != ':' || !ky_chars_is_digit(*p))
 		return false;
 	const char *dot = memchr(p, '.', (size_t)(end - p));
 	if (!dot || end - 1 - dot - 1 > 9 || !decimal(p, dot, &seconds) ||
@@ -107,7 +86,7 @@ static bool take_left(const char *begin, const char *time, struct ky_perf_script
 		token = token_before(begin, token, &stop);
 	if (token == stop || !take_ids(token, stop, head))
 		return false;
-	while (token > begin && is_blank(token[-1]))
+	while (token > begin && ky_chars_is_blank(token[-1]))
 		token--;
 	head->comm = (struct ky_perf_text){begin, (size_t)(token - begin)};
 	return true;
@@ -117,19 +96,19 @@ static bool take_left(const char *begin, const char *time, struct ky_perf_script
 static bool take_right(const char *p, const char *end, struct ky_perf_script_head *head)
 {
 	int64_t period;
-	p = skip_blanks(p, end);
+	p = ky_chars_skip_blanks(p, end);
 	const char *stop = token_end(p, end);
 	head->period = 0;
 	if (decimal(p, stop, &period)) {
 		head->period = (uint64_t)period;
-		p = skip_blanks(stop, end);
+		p = ky_chars_skip_blanks(stop, end);
 		stop = token_end(p, end);
 	}
 	if (stop == p || stop[-1] != ':')
 		return false;
 	head->event = (struct ky_perf_text){p, (size_t)(stop - 1 - p)};
-	p = skip_blanks(stop, end);
-	while (end > p && is_blank(end[-1]))
+	p = ky_chars_skip_blanks(stop, end);
+	while (end > p && ky_chars_is_blank(end[-1]))
 		end--;
 	head->rest = (struct ky_perf_text){p, (size_t)(end - p)};
 	return head->event.bytes > 0;
@@ -138,33 +117,14 @@ static bool take_right(const char *p, const char *end, struct ky_perf_script_hea
 bool ky_perf_script_head(const char *line, size_t bytes, struct ky_perf_script_head *head)
 {
 	const char *end = line + bytes;
-	const char *begin = skip_blanks(line, end);
+	const char *begin = ky_chars_skip_blanks(line, end);
 	for (const char *p = begin; p < end;) {
 		const char *stop = token_end(p, end);
 		if (take_time(p, stop, &head->time_ns))
 			return take_left(begin, p, head) && take_right(stop, end, head);
-		p = skip_blanks(stop, end);
+		p = ky_chars_skip_blanks(stop, end);
 	}
 	return false;
-}
-
-static bool take_hex(const char **at, const char *end, uint64_t *value)
-{
-	const char *p = *at;
-	*value = 0;
-	for (; p < end; p++) {
-		const char lower = (char)(*p | 32);
-		if (is_digit(*p))
-			*value = *value << 4 | (uint64_t)(*p - '0');
-		else if (lower >= 'a' && lower <= 'f')
-			*value = *value << 4 | (uint64_t)(lower - 'a' + 10);
-		else
-			break;
-	}
-	if (p == *at || p - *at > 16)
-		return false;
-	*at = p;
-	return true;
 }
 
 /* Return where the last "(...)" of the text begins, which the text ends with; NULL when it does not. */
@@ -192,8 +152,7 @@ static void take_offset(struct ky_perf_script_frame *frame)
 			continue;
 		if (p - begin < 4 || p[-2] != '0' || p[-3] != '+')
 			return;
-		const char *at = p;
-		if (take_hex(&at, end, &frame->offset) && at == end)
+		if (ky_chars_hex(p, end, &frame->offset) == end)
 			frame->symbol.bytes = (size_t)(p - 3 - begin);
 		return;
 	}
@@ -202,21 +161,22 @@ static void take_offset(struct ky_perf_script_frame *frame)
 bool ky_perf_script_frame(const char *line, size_t bytes, struct ky_perf_script_frame *frame)
 {
 	const char *end = line + bytes;
-	const char *p = skip_blanks(line, end);
+	const char *p = ky_chars_skip_blanks(line, end);
 	*frame = (struct ky_perf_script_frame){0};
-	while (end > p && is_blank(end[-1]))
+	while (end > p && ky_chars_is_blank(end[-1]))
 		end--;
-	if (!take_hex(&p, end, &frame->address) || p == end || !is_blank(*p))
+	p = ky_chars_hex(p, end, &frame->address);
+	if (!p || p == end || !ky_chars_is_blank(*p))
 		return false;
-	p = skip_blanks(p, end);
+	p = ky_chars_skip_blanks(p, end);
 	const char *group = last_group(p, end);
 	const char *symbol_end = end;
 	/* The file is a group of its own; one that touches the symbol is its parameters. */
-	if (group && (group == p || is_blank(group[-1]))) {
+	if (group && (group == p || ky_chars_is_blank(group[-1]))) {
 		frame->file = (struct ky_perf_text){group + 1, (size_t)(end - 1 - (group + 1))};
 		symbol_end = group;
 	}
-	while (symbol_end > p && is_blank(symbol_end[-1]))
+	while (symbol_end > p && ky_chars_is_blank(symbol_end[-1]))
 		symbol_end--;
 	frame->symbol = (struct ky_perf_text){p, (size_t)(symbol_end - p)};
 	take_offset(frame);
@@ -230,7 +190,7 @@ bool ky_perf_script_branch(const char *text, size_t bytes, struct ky_perf_script
 	if (!arrow)
 		return false;
 	/* Words before the first address say what kind it is. */
-	const char *p = skip_blanks(text, end);
+	const char *p = ky_chars_skip_blanks(text, end);
 	const char *kind = p;
 	for (;;) {
 		if (ky_perf_script_frame(p, (size_t)(arrow - p), &branch->from) &&
@@ -239,11 +199,11 @@ bool ky_perf_script_branch(const char *text, size_t bytes, struct ky_perf_script
 		const char *stop = token_end(p, arrow);
 		if (stop - kind > 32)
 			return false;
-		p = skip_blanks(stop, arrow);
+		p = ky_chars_skip_blanks(stop, arrow);
 		if (p >= arrow)
 			return false;
 	}
-	while (p > kind && is_blank(p[-1]))
+	while (p > kind && ky_chars_is_blank(p[-1]))
 		p--;
 	branch->kind = (struct ky_perf_text){kind, (size_t)(p - kind)};
 	return ky_perf_script_frame(arrow + 4, (size_t)(end - (arrow + 4)), &branch->to);

@@ -7,6 +7,7 @@
  * The frames of a call stack, their functions and mappings are defined before it, and it before its first use. Ids are
  * row numbers plus 1; mapping 1 is for frames without one, since every frame must have one.
  */
+#include "base/chars.h"
 #include "formats/arg_tree.h"
 #include "formats/pftrace/ftrace_events.h"
 #include "formats/pftrace/pftrace_export.h"
@@ -175,15 +176,6 @@ enum { NO_MAPPING = 1 };
 
 #define STACK_MAX 1024u
 
-static int nibble(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 /* Build ids are bytes in the file and digits in the model. */
 static void intern_build_id(struct ky_pf_exporter *w, uint32_t string)
 {
@@ -193,7 +185,8 @@ static void intern_build_id(struct ky_pf_exporter *w, uint32_t string)
 	if (!ky_pf_export_is_new(w, KY_PF_EXPORT_BUILD_IDS, string))
 		return;
 	for (uint32_t i = 0; i + 1 < text.bytes && count < sizeof(bytes); i += 2) {
-		const int high = nibble(text.data[i]), low = nibble(text.data[i + 1]);
+		const int high = ky_chars_hex_digit(text.data[i]),
+			  low = ky_chars_hex_digit(text.data[i + 1]);
 		if (high < 0 || low < 0)
 			break;
 		bytes[count++] = (uint8_t)(high << 4 | low);

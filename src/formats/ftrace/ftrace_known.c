@@ -170,16 +170,6 @@ static bool cpu_counter(struct ky_trace *trace, const struct ky_ftrace_event *ev
 	return true;
 }
 
-static bool on_frequency(struct ky_trace *trace, const struct ky_ftrace_event *event)
-{
-	return cpu_counter(trace, event, "cpufreq");
-}
-
-static bool on_idle(struct ky_trace *trace, const struct ky_ftrace_event *event)
-{
-	return cpu_counter(trace, event, "cpuidle");
-}
-
 static bool on_limits(struct ky_trace *trace, const struct ky_ftrace_event *event)
 {
 	static const struct {
@@ -203,41 +193,22 @@ static bool on_limits(struct ky_trace *trace, const struct ky_ftrace_event *even
 	return true;
 }
 
-/* Put a counter of the machine: key names it, suffix describes it. */
+/* Put a counter of the machine: the fields of its name and value, and a suffix that describes it. */
 static bool device_counter(struct ky_trace *trace, const struct ky_ftrace_event *event,
-			   const char *key, const char *value_key, const char *suffix)
+			   const char *const words[3])
 {
 	char name[256];
 	int64_t value;
-	const struct ky_ftrace_field *field = ky_ftrace_find(event, key);
+	const struct ky_ftrace_field *field = ky_ftrace_find(event, words[0]);
 	if (!field || !field->text || field->bytes > 200 ||
-	    !ky_ftrace_number(event, value_key, &value))
+	    !ky_ftrace_number(event, words[1], &value))
 		return false;
-	int bytes = snprintf(name, sizeof(name), "%.*s %s", (int)field->bytes, field->text, suffix);
+	int bytes =
+		snprintf(name, sizeof(name), "%.*s %s", (int)field->bytes, field->text, words[2]);
 	uint32_t track = ky_track_counter(trace, KY_TRACK_COUNTER, KY_NONE,
 					  ky_string(trace, name, (size_t)bytes));
 	ky_put_counter(trace, event->ts, track, (double)value);
 	return true;
-}
-
-static bool on_clock_rate(struct ky_trace *trace, const struct ky_ftrace_event *event)
-{
-	return device_counter(trace, event, "name", "state", "Frequency");
-}
-
-static bool on_clock_state(struct ky_trace *trace, const struct ky_ftrace_event *event)
-{
-	return device_counter(trace, event, "name", "state", "State");
-}
-
-static bool on_temperature(struct ky_trace *trace, const struct ky_ftrace_event *event)
-{
-	return device_counter(trace, event, "thermal_zone", "temp", "Temperature");
-}
-
-static bool on_cooling(struct ky_trace *trace, const struct ky_ftrace_event *event)
-{
-	return device_counter(trace, event, "type", "target", "Cooling Device");
 }
 
 /* ---- interrupts ---- */
@@ -328,8 +299,9 @@ const char *ky_ftrace_syscall_name(uint32_t machine, int64_t number)
 	return NULL;
 }
 
-static bool syscall(struct ky_trace *trace, const struct ky_ftrace_event *event, bool enter)
+static bool on_syscall(struct ky_trace *trace, const struct ky_ftrace_event *event)
 {
+	const bool enter = event->name_bytes == strlen("sys_enter");
 	int64_t number;
 	if (!ky_ftrace_number(event, "id", &number) && !ky_ftrace_number(event, "NR", &number))
 		return false;
@@ -357,28 +329,13 @@ static bool syscall(struct ky_trace *trace, const struct ky_ftrace_event *event,
 	return true;
 }
 
-static bool on_sys_enter(struct ky_trace *trace, const struct ky_ftrace_event *event)
+static bool on_graph(struct ky_trace *trace, const struct ky_ftrace_event *event)
 {
-	return syscall(trace, event, true);
-}
-
-static bool on_sys_exit(struct ky_trace *trace, const struct ky_ftrace_event *event)
-{
-	return syscall(trace, event, false);
-}
-
-static bool on_graph_entry(struct ky_trace *trace, const struct ky_ftrace_event *event)
-{
-	uint32_t name = ky_ftrace_string(trace, event, "func");
-	if (name)
+	const bool entry = event->name_bytes == strlen("funcgraph_entry");
+	const uint32_t name = ky_ftrace_string(trace, event, "func");
+	if (name && entry)
 		ky_put_tid_begin(trace, event->ts, event->tid, 0, name, 0);
-	return name != 0;
-}
-
-static bool on_graph_exit(struct ky_trace *trace, const struct ky_ftrace_event *event)
-{
-	uint32_t name = ky_ftrace_string(trace, event, "func");
-	if (name)
+	else if (name)
 		ky_put_tid_end(trace, event->ts, event->tid, 0, name, 0);
 	return name != 0;
 }
@@ -452,44 +409,47 @@ static bool on_binder_command(struct ky_trace *trace, const struct ky_ftrace_eve
 static const struct known {
 	const char *name;
 	bool (*apply)(struct ky_trace *trace, const struct ky_ftrace_event *event);
+	/* or a counter: of the CPU, by its name; of a device, by the fields of its name and value, and a suffix */
+	const char *cpu_counter;
+	const char *device_counter[3];
 } knowns[] = {
 	/* In the order of their bytes. */
-	{"0", on_marker},
-	{"binder_command", on_binder_command},
-	{"binder_return", on_binder_command},
-	{"binder_transaction", on_binder},
-	{"binder_transaction_received", on_binder_received},
-	{"bprint", on_marker},
-	{"bputs", on_marker},
-	{"cdev_update", on_cooling},
-	{"clock_disable", on_clock_state},
-	{"clock_enable", on_clock_state},
-	{"clock_set_rate", on_clock_rate},
-	{"cpu_frequency", on_frequency},
-	{"cpu_frequency_limits", on_limits},
-	{"cpu_idle", on_idle},
-	{"funcgraph_entry", on_graph_entry},
-	{"funcgraph_exit", on_graph_exit},
-	{"function", on_function},
-	{"irq_handler_entry", on_irq_entry},
-	{"irq_handler_exit", on_irq_exit},
-	{"print", on_marker},
-	{"sched_blocked_reason", on_blocked},
-	{"sched_process_free", on_free},
-	{"sched_switch", on_switch},
-	{"sched_wakeup", on_waking},
-	{"sched_wakeup_new", on_waking},
-	{"sched_waking", on_waking},
-	{"softirq_entry", on_softirq_entry},
-	{"softirq_exit", on_softirq_exit},
-	{"sys_enter", on_sys_enter},
-	{"sys_exit", on_sys_exit},
-	{"task_newtask", on_new_task},
-	{"task_rename", on_rename},
-	{"thermal_temperature", on_temperature},
-	{"tracing_mark_write", on_marker},
-	{"workqueue_execute_end", on_work_end},
-	{"workqueue_execute_start", on_work_begin},
+	{"0", .apply = on_marker},
+	{"binder_command", .apply = on_binder_command},
+	{"binder_return", .apply = on_binder_command},
+	{"binder_transaction", .apply = on_binder},
+	{"binder_transaction_received", .apply = on_binder_received},
+	{"bprint", .apply = on_marker},
+	{"bputs", .apply = on_marker},
+	{"cdev_update", .device_counter = {"type", "target", "Cooling Device"}},
+	{"clock_disable", .device_counter = {"name", "state", "State"}},
+	{"clock_enable", .device_counter = {"name", "state", "State"}},
+	{"clock_set_rate", .device_counter = {"name", "state", "Frequency"}},
+	{"cpu_frequency", .cpu_counter = "cpufreq"},
+	{"cpu_frequency_limits", .apply = on_limits},
+	{"cpu_idle", .cpu_counter = "cpuidle"},
+	{"funcgraph_entry", .apply = on_graph},
+	{"funcgraph_exit", .apply = on_graph},
+	{"function", .apply = on_function},
+	{"irq_handler_entry", .apply = on_irq_entry},
+	{"irq_handler_exit", .apply = on_irq_exit},
+	{"print", .apply = on_marker},
+	{"sched_blocked_reason", .apply = on_blocked},
+	{"sched_process_free", .apply = on_free},
+	{"sched_switch", .apply = on_switch},
+	{"sched_wakeup", .apply = on_waking},
+	{"sched_wakeup_new", .apply = on_waking},
+	{"sched_waking", .apply = on_waking},
+	{"softirq_entry", .apply = on_softirq_entry},
+	{"softirq_exit", .apply = on_softirq_exit},
+	{"sys_enter", .apply = on_syscall},
+	{"sys_exit", .apply = on_syscall},
+	{"task_newtask", .apply = on_new_task},
+	{"task_rename", .apply = on_rename},
+	{"thermal_temperature", .device_counter = {"thermal_zone", "temp", "Temperature"}},
+	{"tracing_mark_write", .apply = on_marker},
+	{"workqueue_execute_end", .apply = on_work_end},
+	{"workqueue_execute_start", .apply = on_work_begin},
 };
 
 static int compare(const void *key, const void *item)
@@ -529,7 +489,11 @@ void ky_ftrace_known(struct ky_trace *trace, const struct ky_ftrace_event *event
 		(void)named_syscall(trace, event);
 		return;
 	}
-	if (!known->apply(trace, event))
+	const bool is_whole = known->apply ? known->apply(trace, event)
+			      : known->cpu_counter
+				      ? cpu_counter(trace, event, known->cpu_counter)
+				      : device_counter(trace, event, known->device_counter);
+	if (!is_whole)
 		ky_problem(trace, "ftrace_event_fields", KY_ERROR, KY_NO_PLACE,
 			   "%s without the fields that it should have", known->name);
 }

@@ -142,32 +142,38 @@ static uint8_t count_levels(uint32_t rows, uint64_t *nodes)
 	return levels;
 }
 
-static void spans_of_rows(const struct ky_view *view, const struct ky_view_pyramid *pyramid)
+static inline void put_span(const struct ky_view_table *table,
+			    const struct ky_view_pyramid *pyramid, uint32_t at, uint32_t row,
+			    int64_t trace_end)
 {
-	const struct ky_view_table *const table = &view->tables[pyramid->kind];
-	struct ky_span_node *const nodes = table->spans + pyramid->nodes_at;
-	for (uint32_t i = 0; i < pyramid->count; i++) {
-		const struct ky_span_node one = ky_view_pyramids_span(
-			table, table->order[pyramid->first + i], view->trace->end_ns);
-		if (i % KY_PYRAMID_FAN == 0)
-			nodes[i / KY_PYRAMID_FAN] = one;
-		else
-			ky_view_pyramids_join_span(&nodes[i / KY_PYRAMID_FAN], &one);
-	}
+	const struct ky_span_node one = ky_view_pyramids_span(table, row, trace_end);
+	struct ky_span_node *const node = &table->spans[pyramid->nodes_at + at / KY_PYRAMID_FAN];
+	if (at % KY_PYRAMID_FAN == 0)
+		*node = one;
+	else
+		ky_view_pyramids_join_span(node, &one);
 }
 
-static void points_of_rows(const struct ky_view *view, const struct ky_view_pyramid *pyramid)
+static inline void put_point(const struct ky_view_table *table,
+			     const struct ky_view_pyramid *pyramid, uint32_t at, uint32_t row)
+{
+	const struct ky_point_node one = ky_view_pyramids_point(table, row);
+	struct ky_point_node *const node = &table->points[pyramid->nodes_at + at / KY_PYRAMID_FAN];
+	if (at % KY_PYRAMID_FAN == 0)
+		*node = one;
+	else
+		ky_view_pyramids_join_point(node, &one);
+}
+
+/* Put a row into the lowest level. */
+static inline void put_row(const struct ky_view *view, const struct ky_view_pyramid *pyramid,
+			   uint32_t at, uint32_t row)
 {
 	const struct ky_view_table *const table = &view->tables[pyramid->kind];
-	struct ky_point_node *const nodes = table->points + pyramid->nodes_at;
-	for (uint32_t i = 0; i < pyramid->count; i++) {
-		const struct ky_point_node one =
-			ky_view_pyramids_point(table, table->order[pyramid->first + i]);
-		if (i % KY_PYRAMID_FAN == 0)
-			nodes[i / KY_PYRAMID_FAN] = one;
-		else
-			ky_view_pyramids_join_point(&nodes[i / KY_PYRAMID_FAN], &one);
-	}
+	if (table->value)
+		put_point(table, pyramid, at, row);
+	else
+		put_span(table, pyramid, at, row, view->trace->end_ns);
 }
 
 static void spans_above(const struct ky_span_node *below, uint32_t count,
@@ -197,10 +203,8 @@ static void finish_pyramid(const struct ky_view *view, const struct ky_view_pyra
 	const bool points = pyramid->kind == KY_VIEW_COUNTER;
 	if (!pyramid->levels)
 		return;
-	if (!sorted && points)
-		points_of_rows(view, pyramid);
-	else if (!sorted)
-		spans_of_rows(view, pyramid);
+	for (uint32_t i = 0; !sorted && i < pyramid->count; i++)
+		put_row(view, pyramid, i, table->order[pyramid->first + i]);
 	uint64_t at = pyramid->nodes_at;
 	uint32_t count = ky_view_pyramids_above(pyramid->count);
 	for (uint8_t level = 1; level < pyramid->levels; level++) {
@@ -225,33 +229,9 @@ static void count_rows(struct ky_view *view, const struct ky_view_table *table, 
 	}
 }
 
-static inline void put_span(const struct ky_view_table *table,
-			    const struct ky_view_pyramid *pyramid, uint32_t at, uint32_t row,
-			    int64_t trace_end)
-{
-	const struct ky_span_node one = ky_view_pyramids_span(table, row, trace_end);
-	struct ky_span_node *const node = &table->spans[pyramid->nodes_at + at / KY_PYRAMID_FAN];
-	if (at % KY_PYRAMID_FAN == 0)
-		*node = one;
-	else
-		ky_view_pyramids_join_span(node, &one);
-}
-
-static inline void put_point(const struct ky_view_table *table,
-			     const struct ky_view_pyramid *pyramid, uint32_t at, uint32_t row)
-{
-	const struct ky_point_node one = ky_view_pyramids_point(table, row);
-	struct ky_point_node *const node = &table->points[pyramid->nodes_at + at / KY_PYRAMID_FAN];
-	if (at % KY_PYRAMID_FAN == 0)
-		*node = one;
-	else
-		ky_view_pyramids_join_point(node, &one);
-}
-
 static void fill_rows(const struct ky_view *view, const struct ky_view_table *table,
 		      struct filling *fillings, uint32_t from, uint32_t to)
 {
-	const int64_t trace_end = view->trace->end_ns;
 	for (uint32_t row = from; row < to; row++) {
 		const uint32_t number = ky_view_pyramids_find(table, row);
 		if (number == KY_NONE)
@@ -262,10 +242,8 @@ static void fill_rows(const struct ky_view *view, const struct ky_view_table *ta
 		table->order[pyramid->first + at] = row;
 		filling->unsorted |= at && table->ts[row] < filling->last_ts;
 		filling->last_ts = table->ts[row];
-		if (pyramid->levels && table->value)
-			put_point(table, pyramid, at, row);
-		else if (pyramid->levels)
-			put_span(table, pyramid, at, row, trace_end);
+		if (pyramid->levels)
+			put_row(view, pyramid, at, row);
 	}
 }
 

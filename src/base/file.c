@@ -41,68 +41,59 @@ int ky_file_open_plain(const char *path)
 	return S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
 }
 
-int ky_file_write_all(int fd, const void *data, size_t bytes)
+#define NO_OFFSET UINT64_MAX /* transfer at the descriptor's own place */
+
+static int write_from(int fd, const char *from, size_t bytes, uint64_t offset)
 {
-	const char *from = data;
-	while (bytes) {
-		const ssize_t n = write(fd, from, bytes);
+	for (size_t done = 0; done < bytes;) {
+		const ssize_t n = offset == NO_OFFSET ? write(fd, from + done, bytes - done)
+						      : pwrite(fd, from + done, bytes - done,
+							       (off_t)(offset + done));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno;
-		from += n;
-		bytes -= (size_t)n;
+		done += (size_t)n;
 	}
 	return 0;
+}
+
+int ky_file_write_all(int fd, const void *data, size_t bytes)
+{
+	return write_from(fd, data, bytes, NO_OFFSET);
 }
 
 int ky_file_pwrite_all(int fd, const void *data, size_t bytes, uint64_t offset)
 {
-	const char *from = data;
-	while (bytes) {
-		const ssize_t n = pwrite(fd, from, bytes, (off_t)offset);
+	return write_from(fd, data, bytes, offset);
+}
+
+static int64_t read_into(int fd, char *to, size_t bytes, uint64_t offset)
+{
+	size_t done = 0;
+	while (done < bytes) {
+		const ssize_t n = offset == NO_OFFSET ? read(fd, to + done, bytes - done)
+						      : pread(fd, to + done, bytes - done,
+							      (off_t)(offset + done));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno;
-		from += n;
-		offset += (uint64_t)n;
-		bytes -= (size_t)n;
+		if (n == 0)
+			break;
+		done += (size_t)n;
 	}
-	return 0;
+	return (int64_t)done;
 }
 
 int64_t ky_file_read_all(int fd, void *data, size_t bytes)
 {
-	size_t done = 0;
-	while (done < bytes) {
-		const ssize_t n = read(fd, (char *)data + done, bytes - done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (int64_t)done;
+	return read_into(fd, data, bytes, NO_OFFSET);
 }
 
 int64_t ky_file_pread_all(int fd, void *data, size_t bytes, uint64_t offset)
 {
-	size_t done = 0;
-	while (done < bytes) {
-		const ssize_t n =
-			pread(fd, (char *)data + done, bytes - done, (off_t)(offset + done));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (int64_t)done;
+	return read_into(fd, data, bytes, offset);
 }
 
 /* ---- small files ---- */

@@ -6,6 +6,7 @@
  */
 #include "formats/drum/drum_file.h"
 
+#include "base/file.h"
 #include "os/ticks.h"
 #include "process/drum_find.h"
 #include "process/proc.h"
@@ -14,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,16 +45,6 @@ struct ky_drum_file {
 	char *name;
 };
 
-__attribute__((format(printf, 3, 4))) static int fail(char *message, int error, const char *format,
-						      ...)
-{
-	va_list list;
-	va_start(list, format);
-	vsnprintf(message, KY_MESSAGE_BYTES, format, list);
-	va_end(list);
-	return error;
-}
-
 /*
  * ------------------------------------------------------------------------------------------------
  * Copying.
@@ -70,21 +60,10 @@ struct drum_source {
 /* As many bytes as there are, up to that many. Fewer: the end. */
 static ssize_t take_bytes(struct drum_source *from, uint8_t *to, size_t bytes)
 {
-	size_t done = 0;
-	while (done < bytes) {
-		const ssize_t n =
-			from->seeks ? pread(from->fd, to + done, bytes - done, (off_t)from->at)
-				    : read(from->fd, to + done, bytes - done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-		from->at += (uint64_t)n;
-	}
-	return (ssize_t)done;
+	const int64_t n = from->seeks ? ky_file_pread_all(from->fd, to, bytes, from->at)
+				      : ky_file_read_all(from->fd, to, bytes);
+	from->at += n > 0 ? (uint64_t)n : 0;
+	return (ssize_t)n;
 }
 
 /* Go to the next byte that is there; false at the end. */
@@ -150,7 +129,7 @@ static int copy_rest(struct ky_drum_file *file, struct drum_source *from, char *
 {
 	uint8_t *chunk = malloc(CHUNK_BYTES);
 	if (!chunk)
-		return fail(message, -ENOMEM, "%s: not enough memory", file->name);
+		return ky_fail(message, -ENOMEM, "%s: not enough memory", file->name);
 	ssize_t n = CHUNK_BYTES;
 	while (n == CHUNK_BYTES && from->at < file->bytes && skip_hole(from) &&
 	       from->at < file->bytes) {
@@ -161,8 +140,8 @@ static int copy_rest(struct ky_drum_file *file, struct drum_source *from, char *
 			keep_pages(file, at, chunk, (size_t)n);
 	}
 	free(chunk);
-	return n < 0 ? fail(message, (int)n, "%s: byte %" PRIu64 ": cannot be read: %s", file->name,
-			    from->at, strerror((int)-n))
+	return n < 0 ? ky_fail(message, (int)n, "%s: byte %" PRIu64 ": cannot be read: %s",
+			       file->name, from->at, strerror((int)-n))
 		     : 0;
 }
 
@@ -172,26 +151,26 @@ static int check_first_page(struct ky_drum_file *file, const void *page, ssize_t
 {
 	const struct ky_drum_header *header = page;
 	if (bytes < 0)
-		return fail(message, (int)bytes, "%s: byte 0: cannot be read: %s", file->name,
-			    strerror((int)-bytes));
+		return ky_fail(message, (int)bytes, "%s: byte 0: cannot be read: %s", file->name,
+			       strerror((int)-bytes));
 	const char *remedy = "expected a file kymo-PID.drum as KYMO_DRUM_DIR leaves it";
 	if (bytes < KY_DRUM_HEADER_BYTES)
-		return fail(message, -EINVAL, "%s: byte %zd: too short for a drum; %s", file->name,
-			    bytes, remedy);
+		return ky_fail(message, -EINVAL, "%s: byte %zd: too short for a drum; %s",
+			       file->name, bytes, remedy);
 	if (header->magic == 0 && (header->version == KY_DRUM_VERSION || all_zero(page, PAGE)))
-		return fail(
+		return ky_fail(
 			message, -EINVAL,
 			"%s: byte 0: the drum was never finished: the process ended while it was "
 			"making it, or the disk was full; nothing was recorded",
 			file->name);
 	if (header->magic != KY_DRUM_MAGIC)
-		return fail(message, -EINVAL, "%s: byte 0: not a drum; %s", file->name, remedy);
+		return ky_fail(message, -EINVAL, "%s: byte 0: not a drum; %s", file->name, remedy);
 	if (header->version == KY_DRUM_VERSION && header->drum_bytes > DRUM_BYTES_MAX)
-		return fail(message, -EBADMSG,
-			    "%s: byte %zu: a drum of %" PRIu64 " bytes; expected at most %" PRIu64
-			    "; the file is damaged",
-			    file->name, offsetof(struct ky_drum_header, drum_bytes),
-			    header->drum_bytes, DRUM_BYTES_MAX);
+		return ky_fail(message, -EBADMSG,
+			       "%s: byte %zu: a drum of %" PRIu64
+			       " bytes; expected at most %" PRIu64 "; the file is damaged",
+			       file->name, offsetof(struct ky_drum_header, drum_bytes),
+			       header->drum_bytes, DRUM_BYTES_MAX);
 	return 0;
 }
 
@@ -244,13 +223,13 @@ static int copy_file(struct ky_drum_file *file, struct drum_source *from, char *
 	void *at = mmap(NULL, file->bytes, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED)
-		return fail(message, -errno,
-			    "%s: no address space for a drum of %" PRIu64
-			    " bytes: %s; raise the limit (ulimit -v)",
-			    file->name, file->bytes, strerror(errno));
+		return ky_fail(message, -errno,
+			       "%s: no address space for a drum of %" PRIu64
+			       " bytes: %s; raise the limit (ulimit -v)",
+			       file->name, file->bytes, strerror(errno));
 	file->base = at;
 	if (make_pages(file) != 0)
-		return fail(message, -ENOMEM, "%s: not enough memory", file->name);
+		return ky_fail(message, -ENOMEM, "%s: not enough memory", file->name);
 	add_page(&file->pages, 0);
 	memcpy(file->base, page, sizeof(page));
 	file->data_bytes = sizeof(page);
@@ -266,21 +245,22 @@ static int copy_file(struct ky_drum_file *file, struct drum_source *from, char *
 static int map_sealed(struct ky_drum_file *file, int fd, uint64_t bytes, char *message)
 {
 	if (bytes > DRUM_BYTES_MAX)
-		return fail(message, -EBADMSG, "%s: %" PRIu64 " bytes; expected at most %" PRIu64,
-			    file->name, bytes, DRUM_BYTES_MAX);
+		return ky_fail(message, -EBADMSG,
+			       "%s: %" PRIu64 " bytes; expected at most %" PRIu64, file->name,
+			       bytes, DRUM_BYTES_MAX);
 	void *at = bytes ? mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0)
 			 : MAP_FAILED;
 	if (at == MAP_FAILED)
-		return fail(message, bytes ? -errno : -EINVAL, "%s: cannot be mapped: %s",
-			    file->name, bytes ? strerror(errno) : "it is empty");
+		return ky_fail(message, bytes ? -errno : -EINVAL, "%s: cannot be mapped: %s",
+			       file->name, bytes ? strerror(errno) : "it is empty");
 	file->base = at;
 	file->bytes = bytes;
 	file->mapped = true;
 	file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (file->fd < 0)
-		return fail(message, -errno, "%s: %s", file->name, strerror(errno));
+		return ky_fail(message, -errno, "%s: %s", file->name, strerror(errno));
 	if (make_pages(file) != 0)
-		return fail(message, -ENOMEM, "%s: not enough memory", file->name);
+		return ky_fail(message, -ENOMEM, "%s: not enough memory", file->name);
 	find_pages(file);
 	return 0;
 }
@@ -291,15 +271,15 @@ static int check_view(struct ky_drum_file *file, char *message)
 	const int error = ky_drum_view_open(&file->view, file->base, file->bytes, &what);
 	file->view.pages = &file->pages;
 	if (error == -ENOTSUP)
-		return fail(message, error,
-			    "%s: byte %" PRIu64 ": a drum of version %" PRIu32
-			    "; expected version %d; use the kymo that belongs to the program",
-			    file->name, file->view.bad_at, file->view.header.version,
-			    KY_DRUM_VERSION);
+		return ky_fail(message, error,
+			       "%s: byte %" PRIu64 ": a drum of version %" PRIu32
+			       "; expected version %d; use the kymo that belongs to the program",
+			       file->name, file->view.bad_at, file->view.header.version,
+			       KY_DRUM_VERSION);
 	if (error)
-		return fail(message, error,
-			    "%s: byte %" PRIu64 ": %s; expected the drum of a kymo program",
-			    file->name, file->view.bad_at, what);
+		return ky_fail(message, error,
+			       "%s: byte %" PRIu64 ": %s; expected the drum of a kymo program",
+			       file->name, file->view.bad_at, what);
 	return 0;
 }
 
@@ -307,10 +287,11 @@ static int get_bytes(struct ky_drum_file *file, int fd, char *message)
 {
 	struct stat status;
 	if (fstat(fd, &status) != 0)
-		return fail(message, -errno, "%s: %s", file->name, strerror(errno));
+		return ky_fail(message, -errno, "%s: %s", file->name, strerror(errno));
 	if (S_ISDIR(status.st_mode))
-		return fail(message, -EISDIR,
-			    "%s: is a folder; expected one file kymo-PID.drum in it", file->name);
+		return ky_fail(message, -EISDIR,
+			       "%s: is a folder; expected one file kymo-PID.drum in it",
+			       file->name);
 	const int seals = fcntl(fd, F_GET_SEALS);
 	if (seals >= 0 && (seals & F_SEAL_SHRINK))
 		return map_sealed(file, fd, (uint64_t)status.st_size, message);
@@ -332,7 +313,7 @@ int ky_drum_file_open_fd(struct ky_drum_file **out, int fd, const char *name,
 	}
 	if (!file || !file->name) {
 		free(file);
-		return fail(message, -ENOMEM, "%s: not enough memory", name);
+		return ky_fail(message, -ENOMEM, "%s: not enough memory", name);
 	}
 	int error = get_bytes(file, fd, message);
 	if (error == 0)
@@ -354,11 +335,11 @@ int ky_drum_file_open(struct ky_drum_file **out, const char *path, char message[
 		return ky_drum_file_open_fd(out, STDIN_FILENO, "standard input", message);
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0 && errno == EACCES)
-		return fail(message, -EACCES,
-			    "%s: %s; run as the user whose process it was, or as root", path,
-			    strerror(EACCES));
+		return ky_fail(message, -EACCES,
+			       "%s: %s; run as the user whose process it was, or as root", path,
+			       strerror(EACCES));
 	if (fd < 0)
-		return fail(message, -errno, "%s: %s", path, strerror(errno));
+		return ky_fail(message, -errno, "%s: %s", path, strerror(errno));
 	const int error = ky_drum_file_open_fd(out, fd, path, message);
 	close(fd);
 	return error;
@@ -394,28 +375,28 @@ static int try_descriptor(struct ky_drum_file **out, int dir, pid_t pid, const c
 	snprintf(name, sizeof(name), "/proc/%d/fd/%s", (int)pid, number);
 	const int fd = ky_drum_find_open(dir, number, false);
 	if (fd == -EINVAL)
-		return fail(message, fd, "%s: it has the name of a drum, but is no file", name);
+		return ky_fail(message, fd, "%s: it has the name of a drum, but is no file", name);
 	if (fd < 0)
-		return fail(message, fd, "%s: %s; run as the user of the process, or as root", name,
-			    strerror(-fd));
+		return ky_fail(message, fd, "%s: %s; run as the user of the process, or as root",
+			       name, strerror(-fd));
 	int error = ky_drum_file_open_fd(out, fd, name, message);
 	close(fd);
 	if (error || !*out || (*out)->view.header.pid == (uint32_t)ky_proc_inner_pid(pid))
 		return error;
-	error = fail(message, -ENOENT,
-		     "%s: the drum of process %" PRIu32 ", inherited; process %d has recorded "
-		     "nothing itself yet",
-		     name, (*out)->view.header.pid, (int)pid);
+	error = ky_fail(message, -ENOENT,
+			"%s: the drum of process %" PRIu32 ", inherited; process %d has recorded "
+			"nothing itself yet",
+			name, (*out)->view.header.pid, (int)pid);
 	ky_drum_file_close(out);
 	return error;
 }
 
 static int search(struct ky_drum_file **out, DIR *dir, pid_t pid, char *message)
 {
-	int error = fail(message, -ENOENT,
-			 "process %d: it has no drum; expected a program with kymo in it that "
-			 "traces: start it with KYMO_CATEGORIES='*'",
-			 (int)pid);
+	int error = ky_fail(message, -ENOENT,
+			    "process %d: it has no drum; expected a program with kymo in it that "
+			    "traces: start it with KYMO_CATEGORIES='*'",
+			    (int)pid);
 	for (int fd; !*out && (fd = ky_proc_next(dir)) >= 0;) {
 		char number[16], link[4096];
 		snprintf(number, sizeof(number), "%d", fd);
@@ -434,13 +415,14 @@ int ky_drum_file_open_pid(struct ky_drum_file **out, pid_t pid, char message[KY_
 	*out = NULL;
 	DIR *const dir = ky_proc_fds(pid, 0);
 	if (!dir && errno == ESRCH)
-		return fail(message, -ESRCH, "no process with PID %d", (int)pid);
+		return ky_fail(message, -ESRCH, "no process with PID %d", (int)pid);
 	if (!dir)
-		return fail(message, -errno,
-			    "/proc/%d/fd: %s; run as the user of the process, or as root (which it "
-			    "takes "
-			    "when the process changed its user or made itself undumpable)",
-			    (int)pid, strerror(errno));
+		return ky_fail(
+			message, -errno,
+			"/proc/%d/fd: %s; run as the user of the process, or as root (which it "
+			"takes "
+			"when the process changed its user or made itself undumpable)",
+			(int)pid, strerror(errno));
 	const int error = search(out, dir, pid, message);
 	ky_proc_close(dir);
 	return error;
@@ -506,7 +488,7 @@ int ky_drum_file_stream(struct ky_drum_file *file, const char *globs, bool newes
 						&file->pages, globs, newest, 0, &what);
 	file->streaming = error == 0;
 	if (error)
-		return fail(message, error, "%s: %s", file->name, what);
+		return ky_fail(message, error, "%s: %s", file->name, what);
 	file->rate = KY_DRUM_RATE_SAMPLES;
 	if (!ky_clock_has_rate(&file->stream.clock))
 		find_rate(file, &file->stream.clock);

@@ -47,35 +47,10 @@ static int events_refused(int error, const char *what, char message[KY_MESSAGE_B
 				      KY_MESSAGE_BYTES);
 }
 
-static void fill_attr(struct perf_event_attr *attr, uint32_t per_second)
-{
-	memset(attr, 0, sizeof(*attr));
-	attr->size = sizeof(*attr);
-	attr->type = PERF_TYPE_SOFTWARE;
-	attr->config = PERF_COUNT_SW_CPU_CLOCK;
-	attr->freq = 1;
-	attr->sample_freq = per_second;
-	attr->sample_type = KY_PERF_SAMPLE_TYPE;
-	attr->sample_id_all = 1;
-	attr->use_clockid = 1;
-	attr->clockid = CLOCK_MONOTONIC;
-	attr->inherit = 1;
-	attr->mmap = 1;
-	attr->mmap2 = 1;
-	attr->build_id = 1;
-	attr->comm = 1;
-	attr->comm_exec = 1;
-	attr->task = 1;
-	attr->exclude_idle = 1;
-	attr->exclude_guest = 1;
-	/* Wake the reader when the ring is half full. */
-	attr->watermark = 1;
-}
-
 static int events_open(struct sample_events *events, uint32_t per_second,
 		       char message[KY_MESSAGE_BYTES])
 {
-	struct perf_event_attr attr;
+	struct perf_event_attr attr = ky_perf_events_clock(per_second, KY_PERF_SAMPLE_TYPE);
 	const int most = ky_proc_setting("/proc/sys/kernel/perf_event_max_sample_rate");
 	*events = (struct sample_events){.rings.poll_fd = -1};
 	if (per_second == 0 || per_second > (uint32_t)most)
@@ -83,7 +58,7 @@ static int events_open(struct sample_events *events, uint32_t per_second,
 			       "samples: %u a second: the kernel allows 1 to %d "
 			       "(kernel.perf_event_max_sample_rate)",
 			       per_second, most);
-	fill_attr(&attr, per_second);
+	attr.build_id = 1;
 	const int error = ky_perf_events_open(&events->rings, &attr, RING_BYTES);
 	return error ? events_refused(error, "kymo's own clock", message) : 0;
 }

@@ -43,32 +43,6 @@ static int refused(int error, const char *what, char message[KY_MESSAGE_BYTES])
 	return ky_perf_events_refused(error, what, 2, message, KY_MESSAGE_BYTES);
 }
 
-static void fill_attr(struct perf_event_attr *attr, uint32_t per_second, uint32_t stack_bytes)
-{
-	memset(attr, 0, sizeof(*attr));
-	attr->size = sizeof(*attr);
-	attr->type = PERF_TYPE_SOFTWARE;
-	attr->config = PERF_COUNT_SW_CPU_CLOCK;
-	attr->freq = 1;
-	attr->sample_freq = per_second;
-	attr->sample_type = KY_STACK_SAMPLE_TYPE;
-	attr->sample_regs_user = KY_STACK_REGISTERS;
-	attr->sample_stack_user = stack_bytes;
-	attr->sample_id_all = 1;
-	attr->use_clockid = 1;
-	attr->clockid = CLOCK_MONOTONIC;
-	attr->inherit = 1;
-	attr->mmap = 1;
-	attr->mmap2 = 1;
-	attr->comm = 1;
-	attr->comm_exec = 1;
-	attr->task = 1;
-	attr->context_switch = 1;
-	attr->exclude_idle = 1;
-	attr->exclude_guest = 1;
-	attr->watermark = 1;
-}
-
 static uint64_t ring_bytes(void)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -80,9 +54,8 @@ static uint64_t ring_bytes(void)
 
 int ky_stack_spans_open_events(struct ky_stack_spans *spans, char message[KY_MESSAGE_BYTES])
 {
-	const uint32_t per_second = spans->options.per_second;
+	const uint32_t per_second = spans->options.samples_per_second;
 	const int most = ky_proc_setting("/proc/sys/kernel/perf_event_max_sample_rate");
-	struct perf_event_attr attr;
 	if (!per_second || per_second > PER_SECOND_MAX || per_second > (uint32_t)most)
 		return ky_fail(
 			message, -EINVAL,
@@ -90,7 +63,10 @@ int ky_stack_spans_open_events(struct ky_stack_spans *spans, char message[KY_MES
 			"perf_event_max_sample_rate is %d)",
 			per_second, most < (int)PER_SECOND_MAX ? most : (int)PER_SECOND_MAX, most);
 	spans->stack_bytes = STACK_BYTES_FIRST;
-	fill_attr(&attr, per_second, spans->stack_bytes);
+	struct perf_event_attr attr = ky_perf_events_clock(per_second, KY_STACK_SAMPLE_TYPE);
+	attr.sample_regs_user = KY_STACK_REGISTERS;
+	attr.sample_stack_user = spans->stack_bytes;
+	attr.context_switch = 1;
 	const int error = ky_perf_events_open(&spans->events, &attr, ring_bytes());
 	if (error)
 		return refused(error, "functions: samples of kymo itself", message);

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CPUS_MAX 8192u
@@ -62,6 +63,30 @@ int ky_perf_events_refused(int error, const char *what, int paranoid, char *mess
 	else
 		snprintf(message, message_bytes, "%s: perf_event_open: %s", what, why);
 	return error;
+}
+
+struct perf_event_attr ky_perf_events_clock(uint32_t per_second, uint64_t sample_type)
+{
+	return (struct perf_event_attr){
+		.size = sizeof(struct perf_event_attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.freq = 1,
+		.sample_freq = per_second,
+		.sample_type = sample_type,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.inherit = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.exclude_idle = 1,
+		.exclude_guest = 1,
+		.watermark = 1,
+	};
 }
 
 /* Try the event on kymo itself, with less where the kernel is too old or too strict. */

@@ -71,6 +71,11 @@ struct ky_perf_set {
 };
 
 /*
+ * Return an event that samples that many times a second of CPU time, with the records of what is mapped, named, forked
+ * and ended. The reader is woken when its ring is half full.
+ */
+struct perf_event_attr ky_perf_events_clock(uint32_t per_second, uint64_t sample_type);
+/*
  * Find out how much of attr is allowed, by trying it on kymo itself, and make the rings, each of at most
  * ring_bytes. 0 or -errno.
  */

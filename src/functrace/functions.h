@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum ky_function_how {
 	KY_FUNCTION_NOT,   /* see why */
@@ -149,5 +150,40 @@ void ky_selection_free(struct ky_selection **selection);
 bool ky_selection_wants(const struct ky_selection *selection, const struct ky_functions *module,
 			const struct ky_function *function);
 bool ky_selection_needs_lines(const struct ky_selection *selection);
+
+/* ---- what a capture asks for; each engine (functrace.h) takes what concerns it ---- */
+
+enum ky_functrace_engine {
+	KY_FUNCTRACE_AUTO,
+	KY_FUNCTRACE_PT,
+	KY_FUNCTRACE_NOPS, /* only functions that were compiled for it */
+	KY_FUNCTRACE_PATCH,
+	KY_FUNCTRACE_SAMPLE
+};
+
+struct ky_functrace_options {
+	enum ky_functrace_engine engine;
+	const char *functions; /* syntax of ky_selection_parse(); NULL: all */
+	uint64_t min_bytes;
+	const struct ky_selection *selection; /* what these two say, for the engines */
+	bool entry_only;
+	/* limit of calls of one function; beyond it the function is no longer traced. 0: no limit */
+	uint64_t hot_per_second;
+	uint32_t samples_per_second; /* at most 10000; 0: the usual number */
+	/* engine pt: of each thread; 0: 4 MiB as root, otherwise what is allowed */
+	uint64_t aux_bytes;
+	uint64_t ring_bytes, total_bytes; /* of a drum: per thread and in all */
+	/* Report a new drum of the process; the descriptor stays functrace's. */
+	void (*drum)(void *context, pid_t pid, int fd);
+	/*
+	 * Report that its threads are about to be stopped (true), or go on again (false): another tracer of them
+	 * detaches for that time, because a thread has only one tracer. May be NULL.
+	 */
+	void (*stops)(void *context, pid_t pid, bool begins);
+	void (*note)(void *context, const char *line);
+	/* Report that a process has ended, perhaps a child that was not seen before; may be NULL. */
+	void (*ended)(void *context, pid_t pid);
+	void *context;
+};
 
 #endif

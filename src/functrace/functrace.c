@@ -73,6 +73,7 @@ int ky_functrace_open(struct ky_functrace **out, const struct ky_functrace_optio
 		free(functrace);
 		return error;
 	}
+	functrace->options.selection = functrace->selection;
 	*out = functrace;
 	return 0;
 }
@@ -244,12 +245,9 @@ static struct ky_functrace_process *find(const struct ky_functrace *functrace, p
 static void add_switches(struct ky_functrace *functrace, pid_t pid)
 {
 	char message[KY_MESSAGE_BYTES] = "";
-	const struct ky_functrace_options *const o = &functrace->options;
-	const struct ky_off_cpu_options options = {.ring_bytes = SWITCHES_RING_BYTES,
-						   .total_bytes = o->total_bytes,
-						   .drum = o->drum,
-						   .context = o->context};
+	struct ky_functrace_options options = functrace->options;
 	int error = 0;
+	options.ring_bytes = SWITCHES_RING_BYTES;
 	if (!functrace->switches_tried)
 		error = ky_off_cpu_open(&functrace->switches, &options, message);
 	functrace->switches_tried = true;
@@ -263,17 +261,8 @@ static void add_switches(struct ky_functrace *functrace, pid_t pid)
 static int begin_patch(struct ky_functrace *functrace, enum ky_functrace_engine engine, pid_t pid,
 		       struct ky_patch **patch, char message[KY_MESSAGE_BYTES])
 {
-	const struct ky_functrace_options *const o = &functrace->options;
-	const struct ky_patch_options options = {.selection = functrace->selection,
-						 .entry_only = o->entry_only,
-						 .nops_only = engine == KY_FUNCTRACE_NOPS,
-						 .hot_per_second = o->hot_per_second,
-						 .ring_bytes = o->ring_bytes,
-						 .total_bytes = o->total_bytes,
-						 .drum = o->drum,
-						 .stops = o->stops,
-						 .note = o->note,
-						 .context = o->context};
+	struct ky_functrace_options options = functrace->options;
+	options.engine = engine;
 	const int error = ky_patch_open(patch, pid, &options, message);
 	if (!error)
 		add_switches(functrace, pid);
@@ -282,17 +271,10 @@ static int begin_patch(struct ky_functrace *functrace, enum ky_functrace_engine 
 
 static int begin_pt(struct ky_functrace *functrace, pid_t pid, char message[KY_MESSAGE_BYTES])
 {
-	const struct ky_functrace_options *const o = &functrace->options;
-	const struct ky_pt_options options = {.selection = functrace->selection,
-					      .ring_bytes = o->ring_bytes,
-					      .total_bytes = o->total_bytes,
-					      .drum = o->drum,
-					      .note = o->note,
-					      .context = o->context};
 	if (!functrace->pt && !ky_pt_available(message))
 		return -ENOTSUP;
 	const bool first = !functrace->pt;
-	int error = first ? ky_pt_open(&functrace->pt, &options, message) : 0;
+	int error = first ? ky_pt_open(&functrace->pt, &functrace->options, message) : 0;
 	if (!error)
 		error = ky_pt_add(functrace->pt, pid, message);
 	if (error && first && functrace->pt)
@@ -302,15 +284,9 @@ static int begin_pt(struct ky_functrace *functrace, pid_t pid, char message[KY_M
 
 int ky_functrace_open_samples(struct ky_functrace *functrace, char message[KY_MESSAGE_BYTES])
 {
-	const struct ky_functrace_options *const o = &functrace->options;
-	const struct ky_stack_spans_options options = {
-		.per_second = o->samples_per_second ? o->samples_per_second : SAMPLES_PER_SECOND,
-		.selection = functrace->selection,
-		.ring_bytes = o->ring_bytes,
-		.total_bytes = o->total_bytes,
-		.drum = o->drum,
-		.note = o->note,
-		.context = o->context};
+	struct ky_functrace_options options = functrace->options;
+	if (!options.samples_per_second)
+		options.samples_per_second = SAMPLES_PER_SECOND;
 	return functrace->samples ? 0 : ky_stack_spans_open(&functrace->samples, &options, message);
 }
 

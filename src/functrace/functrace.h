@@ -14,36 +14,9 @@
 
 #include "functrace/patch.h"
 
-#include <sys/types.h>
-
-enum ky_functrace_engine {
-	KY_FUNCTRACE_AUTO,
-	KY_FUNCTRACE_PT,
-	KY_FUNCTRACE_NOPS,
-	KY_FUNCTRACE_PATCH,
-	KY_FUNCTRACE_SAMPLE
-};
 const char *ky_functrace_engine_name(enum ky_functrace_engine engine);
 
 struct ky_functrace;
-
-struct ky_functrace_options {
-	enum ky_functrace_engine engine;
-	const char *functions; /* syntax of ky_selection_parse(); NULL: all */
-	uint64_t min_bytes;
-	bool entry_only;
-	uint64_t hot_per_second; /* as in ky_patch_options; 0: no limit */
-	uint32_t samples_per_second;
-	uint64_t ring_bytes, total_bytes;
-	/* Report a new drum of the process; the descriptor stays functrace's. */
-	void (*drum)(void *context, pid_t pid, int fd);
-	/* as in ky_patch_options; may be NULL */
-	void (*stops)(void *context, pid_t pid, bool begins);
-	void (*note)(void *context, const char *line);
-	/* Report that a process has ended, perhaps a child that was not seen before; may be NULL. */
-	void (*ended)(void *context, pid_t pid);
-	void *context;
-};
 
 struct ky_functrace_facts {
 	enum ky_functrace_engine engine; /* of the first process */

@@ -51,7 +51,7 @@
 enum { NOT_KNOWN, ON, OFF };
 
 struct ky_off_cpu {
-	struct ky_off_cpu_options options;
+	struct ky_functrace_options options;
 	struct ky_perf_events rings;
 	struct ky_perf_set set;
 	struct ky_off_cpu_event *batch;
@@ -100,7 +100,7 @@ KY_ORDER(by_time, struct ky_off_cpu_event,
 /* Open the drum. Its own process is the first one with an event. */
 static bool open_drum(struct ky_off_cpu *switches, pid_t pid, uint64_t now_ns)
 {
-	const struct ky_off_cpu_options *const options = &switches->options;
+	const struct ky_functrace_options *const options = &switches->options;
 	const struct ky_made_drum_options drum = {.pid = pid,
 						  .fd = -1,
 						  .functions = 3,
@@ -273,7 +273,7 @@ static int open_rings(struct ky_off_cpu *switches)
 	return ky_perf_events_open(&switches->rings, &attr, RING_BYTES);
 }
 
-int ky_off_cpu_open(struct ky_off_cpu **out, const struct ky_off_cpu_options *options,
+int ky_off_cpu_open(struct ky_off_cpu **out, const struct ky_functrace_options *options,
 		    char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;

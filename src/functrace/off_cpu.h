@@ -9,15 +9,8 @@
 #include "functrace/functions.h"
 #include "process/perf_record.h"
 
-#include <sys/types.h>
-
 struct ky_off_cpu;
-struct ky_off_cpu_options {
-	uint64_t ring_bytes, total_bytes;
-	void (*drum)(void *context, pid_t pid, int fd);
-	void *context;
-};
-int ky_off_cpu_open(struct ky_off_cpu **switches, const struct ky_off_cpu_options *options,
+int ky_off_cpu_open(struct ky_off_cpu **switches, const struct ky_functrace_options *options,
 		    char message[KY_MESSAGE_BYTES]);
 /* Watch a process, with its present and future threads. */
 int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid, char message[KY_MESSAGE_BYTES]);

@@ -150,7 +150,7 @@ static int check_home(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 /* Refuse the engine nops where it would find nothing; nothing was done to the process yet. */
 static int check_compiled(const struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
-	if (!patch->options.nops_only || patch->facts.functions)
+	if (patch->options.engine != KY_FUNCTRACE_NOPS || patch->facts.functions)
 		return 0;
 	return ky_fail(
 		message, -ENOTSUP,
@@ -366,7 +366,7 @@ void ky_patch_free(struct ky_patch *patch)
 	free(patch);
 }
 
-int ky_patch_open(struct ky_patch **out, pid_t pid, const struct ky_patch_options *options,
+int ky_patch_open(struct ky_patch **out, pid_t pid, const struct ky_functrace_options *options,
 		  char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;

@@ -16,27 +16,7 @@
 
 #include "functrace/functions.h"
 
-#include <sys/types.h>
-
 struct ky_patch;
-
-struct ky_patch_options {
-	const struct ky_selection *selection;
-	bool entry_only;
-	bool nops_only; /* engine nops: only functions that were compiled for it */
-	/* limit of calls of one function; beyond it the function is no longer traced. 0: no limit */
-	uint64_t hot_per_second;
-	uint64_t ring_bytes, total_bytes; /* of the drum: per thread and in all */
-	/* Report a drum of the process: its descriptor stays the patch's. */
-	void (*drum)(void *context, pid_t pid, int fd);
-	/*
-	 * Report that its threads are about to be stopped (true), or go on again (false): another tracer of them
-	 * detaches for that time, because a thread has only one tracer. May be NULL.
-	 */
-	void (*stops)(void *context, pid_t pid, bool begins);
-	void (*note)(void *context, const char *line);
-	void *context;
-};
 
 struct ky_patch_facts {
 	uint32_t modules, functions; /* found and wanted */
@@ -57,7 +37,7 @@ struct ky_patch_facts {
  * Patch a process. held: it is stopped (SIGSTOP) at its entry point. Return 0, or -errno with a message; nothing is
  * left there then.
  */
-int ky_patch_open(struct ky_patch **patch, pid_t pid, const struct ky_patch_options *options,
+int ky_patch_open(struct ky_patch **patch, pid_t pid, const struct ky_functrace_options *options,
 		  char message[KY_MESSAGE_BYTES]);
 /* Do the periodic work, some ten times a second. */
 void ky_patch_round(struct ky_patch *patch);

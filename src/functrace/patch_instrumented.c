@@ -23,8 +23,8 @@
 
 static bool uses_hooks(const struct ky_patch *patch, const struct ky_patch_module *module)
 {
-	return patch->options.nops_only && module->functions && module->functions->calls_cyg &&
-	       module->functions->cyg_slots_count;
+	return patch->options.engine == KY_FUNCTRACE_NOPS && module->functions &&
+	       module->functions->calls_cyg && module->functions->cyg_slots_count;
 }
 
 static bool wants(const struct ky_patch *patch, const struct ky_patch_module *module,

@@ -3,10 +3,9 @@
 #include "functrace/patch.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-int ky_patch_open(struct ky_patch **patch, pid_t pid, const struct ky_patch_options *options,
+int ky_patch_open(struct ky_patch **patch, pid_t pid, const struct ky_functrace_options *options,
 		  char message[KY_MESSAGE_BYTES])
 {
 	(void)options;

@@ -129,7 +129,7 @@ struct ky_patch_rewrite {
 };
 
 struct ky_patch {
-	struct ky_patch_options options;
+	struct ky_functrace_options options;
 	struct ky_remote remote;
 	uint64_t home_at;
 	struct ky_agent_home home; /* a copy of the process's */

@@ -108,7 +108,7 @@ static int choose(struct ky_patch *patch, struct ky_patch_module *module)
 	choose_helpers(module);
 	for (uint32_t i = 0; i < functions->count; i++) {
 		const struct ky_function *function = &functions->functions[i];
-		if (patch->options.nops_only && !is_compiled_for_it(function))
+		if (patch->options.engine == KY_FUNCTRACE_NOPS && !is_compiled_for_it(function))
 			continue;
 		if (!ky_selection_wants(patch->options.selection, functions, function))
 			continue;

@@ -10,21 +10,11 @@
 
 #include "functrace/functions.h"
 
-#include <sys/types.h>
-
 /* Report whether the machine has it; if not, write why. */
 bool ky_pt_available(char why[KY_MESSAGE_BYTES]);
 
 struct ky_pt;
-struct ky_pt_options {
-	const struct ky_selection *selection;
-	uint64_t aux_bytes; /* of each thread; 0: 4 MiB as root, otherwise what is allowed */
-	uint64_t ring_bytes, total_bytes;
-	void (*drum)(void *context, pid_t pid, int fd);
-	void (*note)(void *context, const char *line);
-	void *context;
-};
-int ky_pt_open(struct ky_pt **pt, const struct ky_pt_options *options,
+int ky_pt_open(struct ky_pt **pt, const struct ky_functrace_options *options,
 	       char message[KY_MESSAGE_BYTES]);
 int ky_pt_add(struct ky_pt *pt, pid_t pid, char message[KY_MESSAGE_BYTES]);
 void ky_pt_round(struct ky_pt *pt);

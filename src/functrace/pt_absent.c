@@ -16,7 +16,7 @@ bool ky_pt_available(char why[KY_MESSAGE_BYTES])
 	return false;
 }
 
-int ky_pt_open(struct ky_pt **pt, const struct ky_pt_options *options,
+int ky_pt_open(struct ky_pt **pt, const struct ky_functrace_options *options,
 	       char message[KY_MESSAGE_BYTES])
 {
 	(void)options;

@@ -65,7 +65,7 @@ struct ky_pt_traced {
 };
 
 struct ky_pt {
-	struct ky_pt_options options;
+	struct ky_functrace_options options;
 	struct ky_pt_machine machine;
 	struct ky_pt_traced *first;
 	uint64_t aux_bytes; /* of each thread */

@@ -227,7 +227,7 @@ static int open_parts(struct ky_stack_spans *spans)
 	return error ? error : ky_stack_spans_start(spans);
 }
 
-int ky_stack_spans_open(struct ky_stack_spans **out, const struct ky_stack_spans_options *options,
+int ky_stack_spans_open(struct ky_stack_spans **out, const struct ky_functrace_options *options,
 			char message[KY_MESSAGE_BYTES])
 {
 	*out = NULL;

@@ -24,14 +24,6 @@
 
 struct ky_stack_spans;
 
-struct ky_stack_spans_options {
-	uint32_t per_second; /* at most 10000 */
-	const struct ky_selection *selection;
-	uint64_t ring_bytes, total_bytes;
-	void (*drum)(void *context, pid_t pid, int fd);
-	void (*note)(void *context, const char *line);
-	void *context;
-};
 struct ky_stack_spans_facts {
 	uint64_t samples, lost;
 	uint64_t unwound_whole; /* reached the thread's first function */
@@ -42,7 +34,7 @@ struct ky_stack_spans_facts {
  * kernel lacks it. A thread of kymo's own takes the samples from then on; the callers of these functions call
  * options' functions, that thread never does.
  */
-int ky_stack_spans_open(struct ky_stack_spans **spans, const struct ky_stack_spans_options *options,
+int ky_stack_spans_open(struct ky_stack_spans **spans, const struct ky_functrace_options *options,
 			char message[KY_MESSAGE_BYTES]);
 /* Sample a process with its threads, those it makes, and its children. A known process stays as it is. */
 int ky_stack_spans_add(struct ky_stack_spans *spans, pid_t pid, char message[KY_MESSAGE_BYTES]);
@@ -98,7 +90,7 @@ struct ky_stack_thread {
 };
 
 struct ky_stack_spans {
-	struct ky_stack_spans_options options;
+	struct ky_functrace_options options;
 	struct ky_stack_spans_facts facts;
 	pthread_mutex_t lock;
 	pthread_t thread;

@@ -94,10 +94,10 @@ uint32_t ky_functions_shared_clear(void)
 	return 0;
 }
 
-int ky_patch_open(struct ky_patch **patch, pid_t pid, const struct ky_patch_options *options,
+int ky_patch_open(struct ky_patch **patch, pid_t pid, const struct ky_functrace_options *options,
 		  char message[KY_MESSAGE_BYTES])
 {
-	machine.nops_only = options->nops_only;
+	machine.nops_only = options->engine == KY_FUNCTRACE_NOPS;
 	if (machine.patch)
 		return refuse(machine.patch, message, "ptrace is not allowed: do something");
 	*patch = calloc(1, sizeof(**patch));
@@ -180,7 +180,7 @@ bool ky_pt_available(char why[KY_MESSAGE_BYTES])
 
 static char something;
 
-int ky_pt_open(struct ky_pt **pt, const struct ky_pt_options *options,
+int ky_pt_open(struct ky_pt **pt, const struct ky_functrace_options *options,
 	       char message[KY_MESSAGE_BYTES])
 {
 	(void)options;
@@ -219,10 +219,10 @@ void ky_pt_close(struct ky_pt **pt)
 	*pt = NULL;
 }
 
-int ky_stack_spans_open(struct ky_stack_spans **spans, const struct ky_stack_spans_options *options,
+int ky_stack_spans_open(struct ky_stack_spans **spans, const struct ky_functrace_options *options,
 			char message[KY_MESSAGE_BYTES])
 {
-	assert_int_equal(options->per_second, 1000);
+	assert_int_equal(options->samples_per_second, 1000);
 	if (machine.sample)
 		return refuse(machine.sample, message, "perf_event_paranoid is 3");
 	*spans = (struct ky_stack_spans *)(void *)&something;
@@ -256,7 +256,7 @@ void ky_stack_spans_close(struct ky_stack_spans **spans, struct ky_stack_spans_f
 		*facts = (struct ky_stack_spans_facts){.samples = 42, .lost = 1};
 }
 
-int ky_off_cpu_open(struct ky_off_cpu **switches, const struct ky_off_cpu_options *options,
+int ky_off_cpu_open(struct ky_off_cpu **switches, const struct ky_functrace_options *options,
 		    char message[KY_MESSAGE_BYTES])
 {
 	(void)options;

@@ -178,7 +178,7 @@ static void a_process_that_claims_to_be_ours_is_left_alone(void **state)
 static void expect_refusal(int expected)
 {
 	char message[KY_MESSAGE_BYTES] = "";
-	const struct ky_patch_options options = {.ring_bytes = 65536, .total_bytes = 1 << 20};
+	const struct ky_functrace_options options = {.ring_bytes = 65536, .total_bytes = 1 << 20};
 	struct ky_patch *patch = NULL;
 	const pid_t child = run_child(forge);
 	const int error = ky_patch_open(&patch, child, &options, message);

@@ -200,7 +200,7 @@ static void naps_of_all_threads_are_spans(void **state)
 	(void)state;
 	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_off_cpu *switches = NULL;
-	const struct ky_off_cpu_options options = {
+	const struct ky_functrace_options options = {
 		.ring_bytes = 1 << 20, .total_bytes = 16 << 20, .drum = take_drum};
 	struct counted counted = {0};
 	int go[2], status;
@@ -237,7 +237,7 @@ static void a_process_that_is_gone_is_refused(void **state)
 	(void)state;
 	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_off_cpu *switches = NULL;
-	const struct ky_off_cpu_options options = {
+	const struct ky_functrace_options options = {
 		.ring_bytes = 1 << 20, .total_bytes = 16 << 20, .drum = take_drum};
 	const pid_t pid = fork();
 	if (pid == 0)

@@ -52,28 +52,29 @@ static void see_note(void *context, const char *line)
 		fprintf(stderr, "note: %s\n", line);
 }
 
-static struct ky_patch_options options_for(const char *functions, struct seen *seen)
+static struct ky_functrace_options options_for(const char *functions, struct seen *seen)
 {
 	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_selection *selection = NULL;
 	if (ky_selection_parse(&selection, functions, 0, message))
 		fail_msg("%s", message);
 	*seen = (struct seen){0};
-	return (struct ky_patch_options){.selection = selection,
-					 .ring_bytes = 1u << 20,
-					 .total_bytes = 64u << 20,
-					 .drum = see_drum,
-					 .note = see_note,
-					 .context = seen};
+	return (struct ky_functrace_options){.selection = selection,
+					     .ring_bytes = 1u << 20,
+					     .total_bytes = 64u << 20,
+					     .drum = see_drum,
+					     .note = see_note,
+					     .context = seen};
 }
 
-static void free_options(struct ky_patch_options *options)
+static void free_options(struct ky_functrace_options *options)
 {
 	struct ky_selection *selection = (struct ky_selection *)options->selection;
 	ky_selection_free(&selection);
 }
 
-static struct ky_patch *attach(const struct target *target, const struct ky_patch_options *options)
+static struct ky_patch *attach(const struct target *target,
+			       const struct ky_functrace_options *options)
 {
 	char message[KY_MESSAGE_BYTES] = "";
 	struct ky_patch *patch = NULL;
@@ -154,7 +155,7 @@ static void cycle(const char *path, const char *mode, const char *functions, int
 {
 	struct target target;
 	struct seen seen;
-	struct ky_patch_options options = options_for(functions, &seen);
+	struct ky_functrace_options options = options_for(functions, &seen);
 	struct ky_patch_facts facts = {0};
 	uint32_t mappings = 0, descriptors = 0;
 	uint64_t calls = 0;
@@ -229,7 +230,7 @@ static void a_static_program_that_does_not_unwind_is_not_taken_for_one_that_does
 {
 	struct target target;
 	struct seen seen;
-	struct ky_patch_options options = options_for(NULL, &seen);
+	struct ky_functrace_options options = options_for(NULL, &seen);
 	char said[4] = "";
 	(void)state;
 	options.stops = count_stop;
@@ -262,7 +263,7 @@ static void only_beginnings_are_recorded_when_asked(void **state)
 {
 	struct target target;
 	struct seen seen;
-	struct ky_patch_options options = options_for(NULL, &seen);
+	struct ky_functrace_options options = options_for(NULL, &seen);
 	(void)state;
 	target_start(&target, getenv("KYMO_TARGET_COUNTER"), "-");
 	for (int i = 0; i < 10; i++) {
@@ -287,7 +288,7 @@ static void calls_are_counted(void **state)
 {
 	struct target target;
 	struct seen seen;
-	struct ky_patch_options options = options_for("leaf,counted", &seen);
+	struct ky_functrace_options options = options_for("leaf,counted", &seen);
 	struct ky_patch_facts facts;
 	(void)state;
 	target_start(&target, getenv("KYMO_TARGET_COUNTER"), "once");
@@ -310,9 +311,9 @@ static void only_what_was_compiled_for_it(const char *path)
 {
 	struct target target;
 	struct seen seen;
-	struct ky_patch_options options = options_for("leaf,counted", &seen);
+	struct ky_functrace_options options = options_for("leaf,counted", &seen);
 	struct ky_patch_facts facts;
-	options.nops_only = true;
+	options.engine = KY_FUNCTRACE_NOPS;
 	target_start(&target, path, "once");
 	for (int i = 0; i < 5; i++) {
 		struct ky_patch *patch = attach(&target, &options);
@@ -327,7 +328,7 @@ static void only_what_was_compiled_for_it(const char *path)
 	assert_int_equal(target_end(&target), 0);
 	free_options(&options);
 	options = options_for(NULL, &seen);
-	options.nops_only = true;
+	options.engine = KY_FUNCTRACE_NOPS;
 	target_start(&target, path, "-");
 	for (int i = 0; i < FEWER; i++) {
 		struct ky_patch *patch = attach(&target, &options);
@@ -355,7 +356,7 @@ static void what_is_called_too_often_is_left_alone(void **state)
 {
 	struct target target;
 	struct seen seen;
-	struct ky_patch_options options = options_for("leaf,counted", &seen);
+	struct ky_functrace_options options = options_for("leaf,counted", &seen);
 	struct ky_patch_facts facts = {0};
 	const char *name = NULL;
 	uint64_t calls = 0;
@@ -384,7 +385,7 @@ static void a_program_is_patched_before_it_begins(const char *path)
 {
 	struct target target;
 	struct seen seen;
-	struct ky_patch_options options = options_for(NULL, &seen);
+	struct ky_functrace_options options = options_for(NULL, &seen);
 	struct ky_patch_facts facts = {0};
 	target_start_held(&target, path, "once");
 	struct ky_patch *patch = attach(&target, &options);
@@ -414,7 +415,7 @@ static void what_is_loaded_later_is_patched(void **state)
 {
 	struct target target;
 	struct seen seen;
-	struct ky_patch_options options = options_for("plugin_*", &seen);
+	struct ky_functrace_options options = options_for("plugin_*", &seen);
 	struct ky_patch_facts facts = {0};
 	(void)state;
 	target_start(&target, getenv("KYMO_TARGET_LOADER"), getenv("KYMO_TARGET_PLUGIN"));
@@ -446,7 +447,7 @@ static void tell_stop(void *context, pid_t pid, bool begins)
 }
 
 /* Attach and detach until killed. */
-static void attach_for_ever(pid_t pid, const struct ky_patch_options *options)
+static void attach_for_ever(pid_t pid, const struct ky_functrace_options *options)
 {
 	char message[KY_MESSAGE_BYTES];
 	struct ky_patch *patch;
@@ -459,7 +460,7 @@ static void attach_for_ever(pid_t pid, const struct ky_patch_options *options)
 }
 
 /* Kill a kymo a moment after it began its first, second ... stop: to map, to set the jumps, to take them out. */
-static void kill_one(pid_t pid, const struct ky_patch_options *options, int turn)
+static void kill_one(pid_t pid, const struct ky_functrace_options *options, int turn)
 {
 	char byte;
 	int status = 0;
@@ -482,7 +483,7 @@ static void whoever_is_killed_leaves_what_can_be_undone(void **state)
 	char message[KY_MESSAGE_BYTES] = "";
 	struct target target;
 	struct seen seen;
-	struct ky_patch_options options = options_for("module:counter*", &seen);
+	struct ky_functrace_options options = options_for("module:counter*", &seen);
 	int undone = 0;
 	(void)state;
 	options.stops = tell_stop;
@@ -516,7 +517,7 @@ static void a_program_may_put_itself_into_a_sandbox(void **state)
 	char message[KY_MESSAGE_BYTES] = "";
 	struct target target;
 	struct seen seen;
-	struct ky_patch_options options = options_for(NULL, &seen);
+	struct ky_functrace_options options = options_for(NULL, &seen);
 	struct ky_patch_facts facts;
 	(void)state;
 	target_start(&target, getenv("KYMO_TARGET_SANDBOXED"), NULL);
@@ -540,7 +541,7 @@ static void turn_counter_off(const char *how, bool early, const char *why)
 	char message[KY_MESSAGE_BYTES] = "";
 	struct target target;
 	struct seen seen;
-	struct ky_patch_options options = options_for(NULL, &seen);
+	struct ky_functrace_options options = options_for(NULL, &seen);
 	struct ky_patch *patch = NULL;
 	target_start(&target, getenv("KYMO_TARGET_SANDBOXED"), how);
 	if (early) {
@@ -574,7 +575,7 @@ static void a_program_may_turn_the_counter_off(void **state)
 
 /* Another kymo that attaches when this one is about to stop the program for the first time, and stays. */
 static struct {
-	struct ky_patch_options options;
+	struct ky_functrace_options options;
 	pid_t pid;
 	int hold[2];
 } rival;
@@ -614,7 +615,7 @@ static void of_two_at_once_the_second_is_refused(void **state)
 	int status = 0;
 	(void)state;
 	rival.options = options_for("module:counter*", &seen);
-	struct ky_patch_options options = rival.options;
+	struct ky_functrace_options options = rival.options;
 	options.stops = rival_attaches;
 	target_start(&target, getenv("KYMO_TARGET_STATIC"), "-");
 	assert_int_equal(ky_patch_open(&patch, target.pid, &options, message), -EBUSY);

@@ -38,7 +38,7 @@ static void be_kymo(pid_t pid)
 	struct ky_selection *selection = NULL;
 	struct ky_patch *patch = NULL;
 	int error = ky_selection_parse(&selection, "module:counter*", 0, message);
-	const struct ky_patch_options options = {
+	const struct ky_functrace_options options = {
 		.selection = selection, .ring_bytes = 1u << 20, .total_bytes = 8u << 20};
 	ptrace(PTRACE_TRACEME, 0, 0, 0);
 	raise(SIGSTOP);

@@ -100,7 +100,7 @@ static int open_faked(void **state)
 	assert_true(faked->pt && faked->traced);
 	/* No event source has such a number: events are refused. */
 	faked->pt->machine = (struct ky_pt_machine){.type = 0x7ffffff, .cpu = pt_made_cpu};
-	faked->pt->options = (struct ky_pt_options){.note = keep_note, .context = faked};
+	faked->pt->options = (struct ky_functrace_options){.note = keep_note, .context = faked};
 	faked->pt->aux_bytes = AUX_BYTES;
 	faked->pt->first = faked->traced;
 	assert_int_equal(ky_pt_process_open(&faked->traced->process, getpid(), &options), 0);

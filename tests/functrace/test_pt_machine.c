@@ -183,7 +183,7 @@ static void the_engine_refuses_with_the_reason_where_it_cannot_be(void **state)
 {
 	char why[KY_MESSAGE_BYTES] = "", message[KY_MESSAGE_BYTES] = "";
 	struct ky_pt *pt = (void *)&why;
-	const struct ky_pt_options options = {.ring_bytes = 1 << 20, .total_bytes = 1 << 24};
+	const struct ky_functrace_options options = {.ring_bytes = 1 << 20, .total_bytes = 1 << 24};
 	(void)state;
 	const bool available = ky_pt_available(why);
 	const int error = ky_pt_open(&pt, &options, message);

@@ -81,13 +81,13 @@ static void begin_world(struct world *world, const char *mode, uint32_t per_seco
 {
 	char message[KY_MESSAGE_BYTES];
 	*world = (struct world){.said = -1};
-	const struct ky_stack_spans_options options = {.per_second = per_second,
-						       .selection = selection,
-						       .ring_bytes = 1u << 20,
-						       .total_bytes = 64u << 20,
-						       .drum = on_drum,
-						       .note = on_note,
-						       .context = world};
+	const struct ky_functrace_options options = {.samples_per_second = per_second,
+						     .selection = selection,
+						     .ring_bytes = 1u << 20,
+						     .total_bytes = 64u << 20,
+						     .drum = on_drum,
+						     .note = on_note,
+						     .context = world};
 	const int error = ky_stack_spans_open(&world->spans, &options, message);
 	if (error) {
 		print_message("%s\n", message);
@@ -600,12 +600,13 @@ static void what_cannot_be_done_is_said(void **state)
 {
 	struct ky_stack_spans *spans;
 	char message[KY_MESSAGE_BYTES];
-	struct ky_stack_spans_options options = {.per_second = 100000, .ring_bytes = 1u << 20};
+	struct ky_functrace_options options = {.samples_per_second = 100000,
+					       .ring_bytes = 1u << 20};
 	(void)state;
 	assert_int_not_equal(ky_stack_spans_open(&spans, &options, message), 0);
 	assert_null(spans);
 	assert_non_null(strstr(message, "functions: "));
-	options.per_second = 100;
+	options.samples_per_second = 100;
 	if (ky_stack_spans_open(&spans, &options, message) != 0)
 		skip();
 	assert_int_equal(ky_stack_spans_add(spans, 0x3fffffff, message), -ESRCH);

@@ -11,21 +11,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define SHOW_AFTER_NS UINT64_C(1000000000)
 #define SHOW_EVERY_NS UINT64_C(250000000)
 #define ERASE "\r\033[K"
-
-static unsigned columns(void)
-{
-	struct winsize size;
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
-		return size.ws_col;
-	return 80;
-}
 
 /* Take the rate since the last line, so that a burst shows. */
 static void measure(struct ky_capture_progress *progress, const struct ky_capture_facts *facts)
@@ -62,7 +53,7 @@ static void draw(const struct ky_capture_progress *progress, const struct ky_cap
 		 : progress->flight ? ""
 				    : events,
 		 ky_quantity_bytes(size, facts->bytes), ky_quantity_count(lost, losses), " lost");
-	const unsigned room = columns();
+	const unsigned room = ky_cli_error_width();
 	static const char how_to_end[] = "  Ctrl-C ends it";
 	const bool fits = strlen(line) + strlen(how_to_end) < room;
 	fprintf(stderr, ERASE "%.*s%s",

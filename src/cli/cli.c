@@ -66,7 +66,7 @@ static void begin_work(int64_t now)
 		sigaction(SIGINT, &action, NULL);
 }
 
-static unsigned error_columns(void)
+unsigned ky_cli_error_width(void)
 {
 	struct winsize size;
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
@@ -97,7 +97,7 @@ static void draw(const char *stage, uint64_t done, uint64_t all, int64_t now)
 		const size_t used = strlen(line);
 		snprintf(line + used, sizeof(line) - used, ", %.0f s left", left);
 	}
-	const unsigned columns = error_columns();
+	const unsigned columns = ky_cli_error_width();
 	fprintf(stderr, ERASE "%.*s", (int)(columns > 1 ? columns - 1 : 1), line);
 	fflush(stderr);
 	progress.shown = true;

@@ -64,6 +64,8 @@ bool ky_cli_captures(pid_t pid);
 unsigned ky_cli_width(void);
 /* Return the columns of what need not be a terminal: COLUMNS, the terminal's, or otherwise. */
 unsigned ky_cli_width_or(unsigned otherwise);
+/* Return the columns of the terminal on standard error, or 80. */
+unsigned ky_cli_error_width(void);
 
 /* Report whether the locale (LC_ALL=C) shows ASCII alone; text of a trace has '?' for the rest then. */
 bool ky_cli_ascii(void);

@@ -41,17 +41,10 @@ static const struct ky_option options[] = {
 	{0},
 };
 
-static int refuse_all(void *command, const char *value)
-{
-	(void)command;
-	(void)value;
-	return ky_cli_usage(
-		"attach records the processes of -p: 'kymo record' records all processes");
-}
-
 /* Known so that the message names the right verb; hidden from the help. */
 static const struct ky_option elsewhere[] = {
-	{"all", .kind = KY_OPTION_CALL, .take = refuse_all, .letter = 'a'},
+	{"all", .kind = KY_OPTION_CALL, .letter = 'a',
+	 .refusal = "attach records the processes of -p: 'kymo record' records all processes"},
 	{0},
 };
 

@@ -24,31 +24,25 @@ static int run(int argc, char **argv)
 	return code;
 }
 
-/* Options of run and attach that people try here. */
-static int refuse(void *command, const char *value)
-{
-	(void)command;
-	(void)value;
-	return ky_cli_usage(
-		"record has no such option: it records the whole machine; 'kymo run' and 'kymo attach' "
-		"record programs and their functions");
-}
-
 static const struct ky_option options[] = {
 	{"all", KY_OPTION_AT(FLAG, struct ky_capture_command, all), .letter = 'a',
 	 .help = "record all processes, which record does anyway"},
 	{0},
 };
 
-/* Known so that the message names the right verb; hidden from the help. */
+#define REFUSAL                                                                                    \
+	"record has no such option: it records the whole machine; 'kymo run' and 'kymo attach' "   \
+	"record programs and their functions"
+
+/* Options of run and attach that people try here: known for the message, and hidden from the help. */
 static const struct ky_option elsewhere[] = {
-	{"functions", .kind = KY_OPTION_CALL, .take = refuse, .argument = "[LIST]"},
-	{"pid", .kind = KY_OPTION_CALL, .take = refuse, .letter = 'p', .argument = "PID"},
-	{"follow", .kind = KY_OPTION_CALL, .take = refuse},
-	{"engine", .kind = KY_OPTION_CALL, .take = refuse, .argument = "NAME"},
-	{"hot", .kind = KY_OPTION_CALL, .take = refuse, .argument = "N"},
-	{"min-size", .kind = KY_OPTION_CALL, .take = refuse, .argument = "SIZE"},
-	{"entry-only", .kind = KY_OPTION_CALL, .take = refuse},
+	{"functions", .kind = KY_OPTION_CALL, .refusal = REFUSAL, .argument = "[LIST]"},
+	{"pid", .kind = KY_OPTION_CALL, .refusal = REFUSAL, .letter = 'p', .argument = "PID"},
+	{"follow", .kind = KY_OPTION_CALL, .refusal = REFUSAL},
+	{"engine", .kind = KY_OPTION_CALL, .refusal = REFUSAL, .argument = "NAME"},
+	{"hot", .kind = KY_OPTION_CALL, .refusal = REFUSAL, .argument = "N"},
+	{"min-size", .kind = KY_OPTION_CALL, .refusal = REFUSAL, .argument = "SIZE"},
+	{"entry-only", .kind = KY_OPTION_CALL, .refusal = REFUSAL},
 	{0},
 };
 

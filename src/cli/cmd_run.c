@@ -22,28 +22,15 @@ static int run(int argc, char **argv)
 	return code;
 }
 
-/* Options of attach that people try here. */
-static int refuse(void *command, const char *value)
-{
-	(void)command;
-	(void)value;
-	return ky_cli_usage(
-		"run starts a program and follows its children: 'kymo attach' records running processes");
-}
+#define RUNS                                                                                       \
+	"run starts a program and follows its children: 'kymo attach' records running processes"
 
-static int refuse_all(void *command, const char *value)
-{
-	(void)command;
-	(void)value;
-	return ky_cli_usage(
-		"run records a program and its children: 'kymo record' records all processes");
-}
-
-/* Known so that the message names the right verb; hidden from the help. */
+/* Options of other verbs that people try here: known for the message, and hidden from the help. */
 static const struct ky_option elsewhere[] = {
-	{"pid", .kind = KY_OPTION_CALL, .take = refuse, .letter = 'p', .argument = "PID"},
-	{"follow", .kind = KY_OPTION_CALL, .take = refuse},
-	{"all", .kind = KY_OPTION_CALL, .take = refuse_all, .letter = 'a'},
+	{"pid", .kind = KY_OPTION_CALL, .refusal = RUNS, .letter = 'p', .argument = "PID"},
+	{"follow", .kind = KY_OPTION_CALL, .refusal = RUNS},
+	{"all", .kind = KY_OPTION_CALL, .letter = 'a',
+	 .refusal = "run records a program and its children: 'kymo record' records all processes"},
 	{0},
 };
 

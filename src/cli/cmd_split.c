@@ -273,17 +273,11 @@ static int run(int argc, char **argv)
 	return code;
 }
 
-static int refuse_name(void *command, const char *value)
-{
-	(void)command;
-	(void)value;
-	return ky_cli_usage("split has no --name: use --category");
-}
-
 #define AT(type, field) KY_OPTION_AT(type, struct options, field)
 
 static const struct ky_option options[] = {
-	{"name", .kind = KY_OPTION_CALL, .take = refuse_name, .argument = "GLOB"},
+	{"name", .kind = KY_OPTION_CALL, .argument = "GLOB",
+	 .refusal = "split has no --name: use --category"},
 	{"category", AT(TEXT, filter.category), .argument = "GLOBS",
 	 .help = "only slices in these categories: net,db*,-db.debug"},
 	{"every", AT(DURATION, every_ns), .argument = "TIME", .least = 1,

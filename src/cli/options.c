@@ -157,6 +157,8 @@ static int take_choice(const struct ky_option *option, uint32_t *to)
 static int take(void *command, const struct ky_option *option, size_t offset)
 {
 	void *const place = (char *)command + offset;
+	if (option->refusal)
+		return ky_cli_usage("%s", option->refusal);
 	switch (option->kind) {
 	case KY_OPTION_FLAG:
 		*(bool *)place = true;

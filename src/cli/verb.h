@@ -60,6 +60,7 @@ struct ky_option {
 	bool listed; /* the help lists the choices with their phrases */
 	/* Reads the value into the command. 0, or KY_EXIT_USAGE after a message. */
 	int (*take)(void *command, const char *value);
+	const char *refusal; /* only another verb has it: the message that says so; or NULL */
 };
 
 /* The kind and the place of an option, in its initializer. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sql_cells.c: what is computed when it is read, instead of read from an array of the model: cells, and the rows of table
- * functions.
+ * functions. A cell without a result is NULL.
  */
 #include "base/array.h"
 #include "base/map.h"
@@ -18,8 +18,6 @@ void ky_sql_result_string(const struct ky_trace *trace, uint32_t string, sqlite3
 	if (string)
 		sqlite3_result_text(to, ky_strings_text(&trace->strings, string),
 				    (int)ky_strings_bytes(&trace->strings, string), SQLITE_STATIC);
-	else
-		sqlite3_result_null(to);
 }
 
 static double arg_real(const struct ky_trace *trace, uint32_t arg)
@@ -51,17 +49,13 @@ void ky_sql_result_arg(const struct ky_trace *trace, uint32_t arg, sqlite3_conte
 		sqlite3_result_double(to, arg_real(trace, arg));
 	else if (arg_is_integer(type))
 		sqlite3_result_int64(to, (sqlite3_int64)trace->args.value[arg]);
-	else
-		sqlite3_result_null(to);
 }
 
 /* ---- threads and tracks ---- */
 
 void ky_sql_cell_main_thread(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
 {
-	if (trace->threads.process[row] == KY_NONE)
-		sqlite3_result_null(to);
-	else
+	if (trace->threads.process[row] != KY_NONE)
 		sqlite3_result_int(to, trace->threads.is_main[row]);
 }
 
@@ -86,7 +80,6 @@ void ky_sql_cell_track_description(const struct ky_trace *trace, uint32_t row, s
 	const uint32_t key =
 		set ? ky_strings_find(&trace->strings, "description", strlen("description")) : 0;
 
-	sqlite3_result_null(to);
 	if (!key)
 		return;
 	for (uint32_t arg = ky_arg_set_first(trace, set); arg < ky_arg_set_end(trace, set); arg++)
@@ -139,32 +132,24 @@ void ky_sql_cell_arg_int(const struct ky_trace *trace, uint32_t row, sqlite3_con
 {
 	if (arg_is_integer(trace->args.type[row]))
 		ky_sql_result_arg(trace, row, to);
-	else
-		sqlite3_result_null(to);
 }
 
 void ky_sql_cell_arg_string(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
 {
 	if (arg_is_text(trace->args.type[row]))
 		ky_sql_result_arg(trace, row, to);
-	else
-		sqlite3_result_null(to);
 }
 
 void ky_sql_cell_arg_real(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
 {
 	if (trace->args.type[row] == KY_ARG_REAL)
 		ky_sql_result_arg(trace, row, to);
-	else
-		sqlite3_result_null(to);
 }
 
 static void result_name(sqlite3_context *to, const char *const *names, size_t count, uint8_t at)
 {
 	if (at < count)
 		sqlite3_result_text(to, names[at], -1, SQLITE_STATIC);
-	else
-		sqlite3_result_null(to);
 }
 
 void ky_sql_cell_arg_type(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
@@ -223,8 +208,6 @@ void ky_sql_cell_symbol_set(const struct ky_trace *trace, uint32_t row, sqlite3_
 {
 	if (trace->frames.file[row])
 		sqlite3_result_int64(to, row);
-	else
-		sqlite3_result_null(to);
 }
 
 /* ---- around the events ---- */
@@ -242,9 +225,7 @@ void ky_sql_cell_metadata_type(const struct ky_trace *trace, uint32_t row, sqlit
 
 void ky_sql_cell_metadata_int(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
 {
-	if (trace->metadata.text[row])
-		sqlite3_result_null(to);
-	else
+	if (!trace->metadata.text[row])
 		sqlite3_result_int64(to, trace->metadata.number[row]);
 }
 
@@ -263,9 +244,7 @@ void ky_sql_cell_source(const struct ky_trace *trace, uint32_t row, sqlite3_cont
 
 void ky_sql_cell_first_at(const struct ky_trace *trace, uint32_t row, sqlite3_context *to)
 {
-	if (trace->problems.first_at[row] == KY_NO_PLACE)
-		sqlite3_result_null(to);
-	else
+	if (trace->problems.first_at[row] != KY_NO_PLACE)
 		sqlite3_result_int64(to, (sqlite3_int64)trace->problems.first_at[row]);
 }
 
@@ -273,8 +252,6 @@ void ky_sql_cell_lost_events(const struct ky_trace *trace, uint32_t row, sqlite3
 {
 	if (trace->losses.events[row])
 		sqlite3_result_int64(to, (sqlite3_int64)trace->losses.events[row]);
-	else
-		sqlite3_result_null(to);
 }
 
 /* ---- table functions: slices around a slice, flows that lead to it or from it ---- */

@@ -126,18 +126,6 @@ static void compare_text(struct ky_sql_filter *filter, const struct ky_strings *
 	filter->low = filter->high = number;
 }
 
-static bool is_pattern(uint8_t op)
-{
-	return op == SQLITE_INDEX_CONSTRAINT_GLOB || op == SQLITE_INDEX_CONSTRAINT_LIKE ||
-	       op == SQLITE_INDEX_CONSTRAINT_REGEXP;
-}
-
-static bool is_range(uint8_t op)
-{
-	return op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE ||
-	       op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE;
-}
-
 static void match_free(struct ky_sql_match *match)
 {
 	if (!match)
@@ -233,8 +221,9 @@ int ky_sql_filter_make(struct ky_sql_filter *filter, const struct ky_sql_vtab *v
 		filter->kind = vtab->table->columns[term->column].kind;
 		filter->array = vtab->arrays[term->column];
 	}
-	if (is_pattern(term->op) || (filter->kind == KY_SQL_STRING && is_range(term->op) &&
-				     sqlite3_value_type(value) != SQLITE_NULL))
+	if (ky_sql_is_pattern(term->op) ||
+	    (filter->kind == KY_SQL_STRING && ky_sql_is_range(term->op) &&
+	     sqlite3_value_type(value) != SQLITE_NULL))
 		return match_make(filter, strings, term, value);
 	if (term->op == SQLITE_INDEX_CONSTRAINT_ISNOTNULL)
 		filter->test = KY_SQL_TEST_NOT_NULL;

@@ -37,12 +37,6 @@ static bool is_time(const struct planner *p, int column)
 	       strcmp(p->table->columns[column].name, "ts") == 0;
 }
 
-static bool is_range(uint8_t op)
-{
-	return op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE ||
-	       op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE;
-}
-
 static bool is_null_test(uint8_t op)
 {
 	return op == SQLITE_INDEX_CONSTRAINT_ISNULL || op == SQLITE_INDEX_CONSTRAINT_ISNOTNULL;
@@ -52,12 +46,6 @@ static bool is_equality(uint8_t op)
 {
 	return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_NE ||
 	       op == SQLITE_INDEX_CONSTRAINT_IS;
-}
-
-static bool is_pattern(uint8_t op)
-{
-	return op == SQLITE_INDEX_CONSTRAINT_GLOB || op == SQLITE_INDEX_CONSTRAINT_LIKE ||
-	       op == SQLITE_INDEX_CONSTRAINT_REGEXP;
 }
 
 static bool is_in(const struct planner *p, int at)
@@ -76,13 +64,13 @@ static bool can_test(const struct planner *p, int at)
 	if (is_null_test(op))
 		return true;
 	if (kind != KY_SQL_STRING)
-		return is_equality(op) || is_range(op);
-	if (is_pattern(op))
+		return is_equality(op) || ky_sql_is_range(op);
+	if (ky_sql_is_pattern(op))
 		return true;
 	const char *collation = sqlite3_vtab_collation(p->info, at);
 	if (strcmp(collation, "BINARY") == 0)
-		return is_equality(op) || is_range(op);
-	return is_range(op) && strcmp(collation, "NOCASE") == 0;
+		return is_equality(op) || ky_sql_is_range(op);
+	return ky_sql_is_range(op) && strcmp(collation, "NOCASE") == 0;
 }
 
 /* Report whether SQLite need not test it again. */
@@ -238,7 +226,7 @@ static double selectivity(uint8_t op)
 {
 	if (op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS)
 		return 0.1;
-	return is_range(op) || is_pattern(op) ? 0.3 : 0.8;
+	return ky_sql_is_range(op) || ky_sql_is_pattern(op) ? 0.3 : 0.8;
 }
 
 static void use_terms(struct planner *p)
@@ -256,7 +244,7 @@ static void use_terms(struct planner *p)
 			continue;
 		const bool orders = kind_of(p, constraint->iColumn) == KY_SQL_ROW ||
 				    is_time(p, constraint->iColumn);
-		const bool bound = orders && (is_range(constraint->op) ||
+		const bool bound = orders && (ky_sql_is_range(constraint->op) ||
 					      constraint->op == SQLITE_INDEX_CONSTRAINT_EQ);
 		use_term(p, i, bound ? KY_SQL_BOUND : KY_SQL_TEST);
 		p->rows *= selectivity(constraint->op);

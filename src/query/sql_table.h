@@ -222,6 +222,19 @@ struct ky_sql_plan {
 
 int ky_sql_plan(sqlite3_vtab *vtab, sqlite3_index_info *info);
 
+/* What the operator of a constraint is. */
+static inline bool ky_sql_is_range(uint8_t op)
+{
+	return op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE ||
+	       op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE;
+}
+
+static inline bool ky_sql_is_pattern(uint8_t op)
+{
+	return op == SQLITE_INDEX_CONSTRAINT_GLOB || op == SQLITE_INDEX_CONSTRAINT_LIKE ||
+	       op == SQLITE_INDEX_CONSTRAINT_REGEXP;
+}
+
 /* ---- conditions ---- */
 
 enum ky_sql_test {

@@ -269,28 +269,24 @@ static int list_source_config(struct category_list *list, struct ky_proto_view m
 	return more;
 }
 
-static int list_source(struct category_list *list, struct ky_proto_view message)
+/* List the DataSourceConfigs, which are two messages down. */
+static int list_sources(struct category_list *list, struct ky_proto_view message, uint64_t number)
 {
 	struct ky_proto_in in = ky_proto_open(message);
 	struct ky_proto_field field;
 	int more;
 
 	while ((more = next_field(&in, &field)) > 0)
-		if (is_bytes(&field, SOURCE_CONFIG) && list_source_config(list, field.view) < 0)
+		if (is_bytes(&field, number) &&
+		    (number == SOURCE_CONFIG ? list_source_config(list, field.view)
+					     : list_sources(list, field.view, SOURCE_CONFIG)) < 0)
 			return KYMO_ECONFIG;
 	return more;
 }
 
 static int list_trace(struct category_list *list, struct ky_proto_view message)
 {
-	struct ky_proto_in in = ky_proto_open(message);
-	struct ky_proto_field field;
-	int more;
-
-	while ((more = next_field(&in, &field)) > 0)
-		if (is_bytes(&field, TRACE_DATA_SOURCES) && list_source(list, field.view) < 0)
-			return KYMO_ECONFIG;
-	return more;
+	return list_sources(list, message, TRACE_DATA_SOURCES);
 }
 
 static int read_categories(struct ky_config *config, struct ky_proto_view message)

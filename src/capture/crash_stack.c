@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "process/proc.h"
 #include "process/proc_maps.h"
 #include "process/program_file.h"
 #include "process/symbolizer.h"

@@ -43,7 +43,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define STOPS_AT_ONCE 1000 /* before the socket is looked at again */

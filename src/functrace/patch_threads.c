@@ -25,12 +25,10 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "functrace/patch_parts.h"
-#include "process/proc.h"
 #include "process/proc_maps.h"
 #include "process/program_file.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 

@@ -4,7 +4,6 @@
 
 #include "base/array.h"
 #include "base/file.h"
-#include "process/proc.h"
 #include "process/proc_maps.h"
 #include "process/program_file.h"
 

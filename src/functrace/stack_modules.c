@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "functrace/stack_names.h"
-#include "process/proc.h"
 #include "process/proc_maps.h"
 
 #include <dwarf.h>

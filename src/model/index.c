@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct table {
 	uint32_t *begins; /* keys + 1 of them; NULL: not made yet */

@@ -11,7 +11,6 @@
 #include "formats/json/json_reader.h"
 
 #include <errno.h>
-#include <math.h>
 
 /* A column: the nodes of an array's elements, by row. */
 struct gecko_column {

@@ -9,7 +9,6 @@
 #include "base/array.h"
 #include "model/kernel.h"
 #include "process/jit_files.h"
-#include "process/proc.h"
 #include "process/proc_maps.h"
 
 #include <errno.h>

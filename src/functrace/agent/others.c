@@ -15,7 +15,6 @@
 #include "functrace/stub.h"
 
 #include <asm/prctl.h>
-#include <errno.h>
 #include <link.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>

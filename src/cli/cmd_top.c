@@ -14,6 +14,7 @@
 #include "cli/info.h"
 #include "cli/live.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -117,7 +117,9 @@ static void add_self(struct top_command *top, struct ky_live_thread *thread, uin
 	thread->at_ns = now_ns;
 }
 
-static void add_ended(struct top_command *top, uint32_t row, uint64_t begin_ns, uint64_t end_ns)
+/* Count a span that ended; inner: one around it has its time already. */
+static void add_ended(struct top_command *top, uint32_t row, bool inner, uint64_t begin_ns,
+		      uint64_t end_ns)
 {
 	struct top_row *const one = &top->rows[row];
 	const uint64_t ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
@@ -125,7 +127,18 @@ static void add_ended(struct top_command *top, uint32_t row, uint64_t begin_ns, 
 	one->timed = true;
 	one->ended_ns += ns;
 	one->max_ns = ns > one->max_ns ? ns : one->max_ns;
-	one->time_ns += part_of(top, begin_ns, end_ns);
+	if (!inner)
+		one->time_ns += part_of(top, begin_ns, end_ns);
+}
+
+/* Open a span; one in others of its row is recursion. */
+static void open_span(struct ky_live_thread *thread, uint64_t begin_ns, uint32_t row)
+{
+	uint32_t at = thread->depth;
+	while (at && thread->open[at - 1].row != row)
+		at--;
+	if (ky_live_spans_begin(thread, begin_ns, row, NULL))
+		thread->open[thread->depth - 1].inner = at != 0;
 }
 
 static void on_async(struct top_command *top, pid_t pid, uint32_t row, const struct ky_event *event)
@@ -142,7 +155,7 @@ static void on_async(struct top_command *top, pid_t pid, uint32_t row, const str
 		return;
 	}
 	if (!made) {
-		add_ended(top, row, *began, event->time_ns);
+		add_ended(top, row, false, *began, event->time_ns);
 		top->rows[row].self_ns += part_of(top, *began, event->time_ns);
 	}
 	ky_pair_map_remove(&top->async, event->id, owner);
@@ -162,12 +175,13 @@ static void on_span(struct top_command *top, pid_t pid, const struct ky_event *e
 	add_self(top, thread, event->time_ns);
 	if (event->kind == KYMO_KIND_END) {
 		if (ky_live_spans_end(thread, &span))
-			add_ended(top, span.row, span.begin_ns, event->time_ns);
+			add_ended(top, span.row, span.inner, span.begin_ns, event->time_ns);
 		return;
 	}
-	const uint32_t row = row_of(top, event->site->category, event->name);
+	const uint32_t row =
+		event->site ? row_of(top, event->site->category, event->name) : UINT32_MAX;
 	if (row != UINT32_MAX)
-		ky_live_spans_begin(thread, event->time_ns, row, NULL);
+		open_span(thread, event->time_ns, row);
 	else
 		thread->skipped++;
 }
@@ -236,8 +250,9 @@ static void count_open(struct top_command *top, uint64_t now_ns)
 			ky_live_spans_lost(thread);
 		for (uint32_t n = 0; n < thread->depth; n++) {
 			struct top_row *const row = &top->rows[thread->open[n].row];
-			row->time_ns += part_of(top, thread->open[n].begin_ns, now_ns);
 			row->timed = true;
+			if (!thread->open[n].inner)
+				row->time_ns += part_of(top, thread->open[n].begin_ns, now_ns);
 		}
 		add_self(top, thread, now_ns);
 	}
@@ -512,7 +527,7 @@ static const struct ky_option options[] = {
 static const struct ky_section sections[] = {
 	{"OUTPUT",
 	 "`/s`: spans that ended, or other events, a second.\n\n"
-	 "`time`: time in the span, of all threads: 200 % are two threads all the time. Spans that are still open count, too.\n\n"
+	 "`time`: time in the span, of all threads: 200 % are two threads all the time. Spans that are still open count, too, and those inside others of the same name (recursion) once.\n\n"
 	 "`self`: the same without the spans inside it.\n\n"
 	 "`mean`, `max`: durations of the spans that ended.\n\n"
 	 "With `--functions` the calls of functions are rows as well: their category is the module."},

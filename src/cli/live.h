@@ -39,6 +39,7 @@ int ky_live_run(struct ky_capture_command *command, int argc, char **argv,
 struct ky_live_span {
 	uint64_t begin_ns;
 	uint32_t row;         /* the caller's */
+	bool inner;           /* the caller's */
 	char *name;           /* the caller's: freed with the span; may be NULL */
 	const char *category; /* within name's memory; NULL: there is none */
 };

@@ -196,6 +196,10 @@ def odd(kymo, target, environment):
         check("what a killed process left open is over", "open" not in rows, rows)
         lines = run(kymo, "tail", "-p", str(pids["deep"]), "-c", "odd", "-n", "30100").stdout.splitlines()
         behind = [line for line in lines if line.endswith("> odd/behind")]
+        for rows in rows_of(kymo, [pids["deep"]]):
+            if rows.get("outer", {"count": 0})["count"] and rows["deep"]["count"]:
+                break
+        check("recursion counts once", 0 < rows["deep"]["time_ns"] <= rows["outer"]["time_ns"], rows)
         check("what ends deep inside is not what is around it", behind and "| > odd/behind" in behind[-1], behind)
     finally:
         for program in programs.values():

@@ -217,6 +217,26 @@ static void widen(struct ky_trace *trace, const int64_t *ts, const int64_t *dur,
 	}
 }
 
+/* Widen them to the states of threads, which are in no order; some formats know of states before the recording began. */
+static void widen_to_states(struct ky_trace *trace, bool *any)
+{
+	const struct ky_thread_states *const states = &trace->thread_states;
+	const bool begin = !*any;
+	for (uint32_t i = 0; i < states->rows.count; i++) {
+		const int64_t ts = states->ts[i];
+		int64_t end;
+		if (ts == KY_TIME_NONE)
+			continue;
+		if (begin && (!*any || ts < trace->begin_ns))
+			trace->begin_ns = ts;
+		if (states->dur[i] < 0 || __builtin_add_overflow(ts, states->dur[i], &end))
+			end = ts;
+		if (!*any || end > trace->end_ns)
+			trace->end_ns = end;
+		*any = true;
+	}
+}
+
 static void find_bounds(struct ky_trace *t)
 {
 	bool any = false;
@@ -226,6 +246,7 @@ static void find_bounds(struct ky_trace *t)
 	widen(t, t->raw_events.ts, NULL, t->raw_events.rows.count, &any);
 	widen(t, t->samples.ts, NULL, t->samples.rows.count, &any);
 	widen(t, t->logs.ts, NULL, t->logs.rows.count, &any);
+	widen_to_states(t, &any);
 }
 
 int ky_trace_finish(struct ky_trace *trace, ky_progress_fn progress, void *context)

@@ -104,6 +104,7 @@ def no_cpu(kymo):
                    {"ph": "T", "pid": 1, "tid": 2, "ts": 6, "dur": 4, "name": "Running"}], file)
     answer = json.loads(run(kymo, "--json", "states.json"))
     thread = answer["threads"][0]
+    check("as long as its states", (answer["begin_ts"], answer["duration_ns"]) == (1000, 9000), answer)
     check("times without a CPU", (thread["runs"], thread["run_ns"], thread["delay"]["max_ns"]) == (1, 4000, 5000), thread)
     check("no CPU is made up", answer["cpus"] == [] and thread["cpus"] == {} and answer["depth_max"] == 1, answer)
     answer = json.loads(run(kymo, "--timehist", "--json", "states.json"))

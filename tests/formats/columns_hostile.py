@@ -183,6 +183,19 @@ def profiles(kymo):
     with open("out.speedscope.json", encoding="utf-8") as file:
         events = json.load(file)["profiles"][0]["events"]
     times = [event["at"] for event in events]
+    write([
+        ("threads", 1, [("tid", 8, [7])]),
+        ("tracks", 1, [("kind", 1, [2]), ("owner", 4, [0])]),
+        ("slices", 2, [("ts", 8, [0, 5]), ("dur", 8, [10, 10]), ("track", 4, [0, 0]), ("parent", 4, [NONE, 0]), ("depth", 2, [0, 1])]),
+        ("frames", 1, [("name", 4, [1])]),
+        ("callsites", 1, [("frame", 4, [0])]),
+        ("samples", 3, [("ts", 8, [1, 2, 3]), ("thread", 4, [0, NONE, NONE]), ("callsite", 4, [0, 0, 0]),
+                        ("weight", 8, [real(7), real(0.1), real(0.2)])]),
+    ])
+    left = answer(kymo, "convert", "--json", "--profile", "spans", "made.kymo", "out.speedscope.json")["left_out"]
+    check("a span that ends after the one around it", left["ends"] == 1, left)
+    left = answer(kymo, "convert", "--json", "--profile", "samples", "made.kymo", "out.folded")["left_out"]
+    check("weights that are no numbers of samples", left["samples"] == 2, left)
     check("each opens and closes, in order", len(events) == 2 * rows and times == sorted(times) and times[0] == 0, len(events))
 
 

@@ -63,12 +63,14 @@ static int write_rows(struct collapsed_export *w, struct ky_export_left *left)
 		const struct ky_profile_row *const row = &profile->rows[i];
 		/* Times and periods are whole numbers but for what rounding did to them. */
 		const double value = row->value + 0.5;
-		if (row->event != event)
+		if (row->event != event) {
 			left->samples += row->count;
-		else if (value >= 1 && value < 1e19) {
+		} else if (value >= 1 && value < 1e19) {
 			const int error = put_row(w, row, value);
 			if (error)
 				return error;
+		} else if (!profile->spans) {
+			left->samples += row->count; /* their weight is no whole number above 0 */
 		}
 	}
 	return 0;

@@ -207,6 +207,7 @@ static bool open_slice(struct speedscope_export *w, uint32_t slice)
 	    !KY_ARRAY_ADD(w->path, w->depth, w->path_room, slice))
 		return false;
 	w->ends[w->depth - 1] = own < around ? own : around;
+	w->job->left->ends += own > around && w->trace->slices.dur[slice] >= 0;
 	return true;
 }
 

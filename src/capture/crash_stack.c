@@ -6,7 +6,8 @@
  *                                                                 └ symbolizer ─▶ functions, lines
  *
  * Files are opened as the target has them (program_file.h), so that names are right for a program in a
- * container, or one whose files were replaced. Reading debug information may take long: after a while
+ * container, or one whose files were replaced. Where --functions has replaced return addresses, the stack is read as it
+ * would be without. Reading debug information may take long: after a while
  * only symbol tables are used, and later the stack is cut.
  */
 #include "base/file.h"
@@ -16,7 +17,10 @@
 #include <elfutils/libdwfl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
 
+#include "functrace/hooked_returns.h"
 #include "process/proc_maps.h"
 #include "process/program_file.h"
 #include "process/symbolizer.h"
@@ -163,17 +167,85 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 	return DWARF_CB_OK;
 }
 
+/* ---- the state of a thread whose calls are traced ---- */
+
+#if defined(__x86_64__)
+static pid_t next_thread(Dwfl *dwfl, void *context, void **argument)
+{
+	(void)context;
+	if (*argument)
+		return 0;
+	*argument = dwfl;
+	return dwfl_pid(dwfl);
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *context, void **argument)
+{
+	(void)tid;
+	(void)context;
+	*argument = dwfl;
+	return true;
+}
+
+static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *context)
+{
+	uint64_t value;
+	(void)dwfl;
+	const bool good = ky_hooked_returns_read(context, address, &value);
+	*word = good ? value : 0;
+	return good;
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *argument)
+{
+	struct user_regs_struct r;
+	(void)argument;
+	if (ptrace(PTRACE_GETREGS, dwfl_thread_tid(thread), NULL, &r) != 0)
+		return false;
+	/* in DWARF's order */
+	const Dwarf_Word registers[] = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi,
+					r.rbp, r.rsp, r.r8,  r.r9,  r.r10, r.r11,
+					r.r12, r.r13, r.r14, r.r15, r.rip};
+	return dwfl_thread_state_registers(thread, 0, sizeof(registers) / sizeof(registers[0]),
+					   registers);
+}
+
+static const Dwfl_Thread_Callbacks traced = {
+	.next_thread = next_thread,
+	.get_thread = get_thread,
+	.memory_read = read_memory,
+	.set_initial_registers = set_registers,
+};
+
+static bool attach(Dwfl *dwfl, pid_t pid, struct ky_hooked_returns *returns)
+{
+	if (ky_hooked_returns_open(returns, pid) == 0 && returns->stubs_to)
+		return dwfl_attach_state(dwfl, NULL, pid, &traced, returns);
+	return dwfl_linux_proc_attach(dwfl, pid, true) == 0;
+}
+#else
+static bool attach(Dwfl *dwfl, pid_t pid, struct ky_hooked_returns *returns)
+{
+	(void)returns;
+	return dwfl_linux_proc_attach(dwfl, pid, true) == 0;
+}
+#endif
+
 static void unwind(struct stack *stack, pid_t pid, pid_t tid)
 {
+	struct ky_hooked_returns returns = {.memory = -1};
 	Dwfl *dwfl = dwfl_begin(&callbacks);
 	if (!dwfl)
 		return;
 	unwound = &stack->map;
 	dwfl_report_begin(dwfl);
 	if (dwfl_linux_proc_report(dwfl, pid) == 0 && dwfl_report_end(dwfl, NULL, NULL) == 0 &&
-	    dwfl_linux_proc_attach(dwfl, pid, true) == 0)
+	    attach(dwfl, pid, &returns))
 		(void)dwfl_getthread_frames(dwfl, tid, take_frame, stack);
 	dwfl_end(dwfl);
+#if defined(__x86_64__)
+	ky_hooked_returns_close(&returns);
+#endif
 	unwound = NULL;
 }
 

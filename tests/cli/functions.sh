@@ -175,6 +175,9 @@ run run --functions --engine patch --trigger crash --before 60s -o crash.kymo --
 [ $code -eq 139 ] && [ "$(ask crash.kymo "select count(*) > 0 from slice where name='leaf'")" = 1 ] &&
 	"$kymo" info crash.kymo | grep -q SIGSEGV
 report 'the time before a crash' $?
+"$kymo" info crash.kymo >out
+grep -A1 '^  fall (functions_target.c:' out | grep -q '^  main (functions_target.c:' && ! grep -qE '^  0x[0-9a-f]*$' out
+report 'its stack has the callers, not the stubs' $?
 
 # A process that runs: attached to, and left as it was.
 "$calls" forever >calls.out &

@@ -28,6 +28,7 @@ static volatile int zero, finished;
 APART unsigned leaf(unsigned x);
 APART unsigned work(unsigned x);
 APART void finish(int code);
+APART void fall(unsigned x);
 
 unsigned leaf(unsigned x)
 {
@@ -43,6 +44,13 @@ unsigned work(unsigned x)
 void finish(int code)
 {
 	finished = code;
+}
+
+void fall(unsigned x)
+{
+	finished = (int)leaf(x);
+	*(volatile int *)(long)zero = 1; /* which is the crash */
+	finished++;
 }
 
 static void on_term(int number)
@@ -114,7 +122,7 @@ int main(int argc, char **argv)
 	printf("%u\n", sum);
 	fflush(stdout);
 	if (argc > 2)
-		*(volatile int *)(long)zero = 1; /* which is the crash */
+		fall(1);
 	finish(41);
 	return 0;
 }

@@ -572,8 +572,29 @@ void ky_attached_drum_window(struct ky_attached_drum *d, uint64_t from_ns, uint6
 		return;
 	if (ky_drum_window_read(&d->window, &d->pieces, from_ns, to_ns) != 0)
 		d->damaged++;
-	/* A window that continues another one has the beginnings of its spans. */
-	if (from_ns > d->window_ns && ky_drum_window_open_spans(&d->pieces, from_ns) != 0)
+}
+
+/* A window that continues another one has the beginnings of its spans. */
+static bool begins_anew(const struct ky_attached_drum *d, uint64_t from_ns)
+{
+	return d->options->bundle && from_ns > d->window_ns;
+}
+
+void ky_attached_drum_note_open(struct ky_attached_drum *d, uint64_t from_ns,
+				struct ky_open_order *order)
+{
+	if (begins_anew(d, from_ns) && is_readable(d) &&
+	    ky_drum_window_note_open(&d->pieces, (uint32_t)d->pid, from_ns, order) != 0)
+		d->damaged++;
+}
+
+void ky_attached_drum_window_end(struct ky_attached_drum *d, uint64_t from_ns, uint64_t to_ns,
+				 const struct ky_open_order *order)
+{
+	if (!d->options->bundle || !is_readable(d))
+		return;
+	if (begins_anew(d, from_ns) &&
+	    ky_drum_window_open_spans(&d->pieces, (uint32_t)d->pid, from_ns, order) != 0)
 		d->damaged++;
 	d->window_ns = to_ns > d->window_ns ? to_ns : d->window_ns;
 	write_clocks(d, from_ns, to_ns);

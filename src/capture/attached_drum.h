@@ -86,7 +86,12 @@ void ky_attached_drum_leave(struct ky_attached_drum *drum);
 void ky_attached_drum_follow_clock(struct ky_attached_drum *drum);
 /* Read what is new. all: without delay, and without a limit to the work. */
 void ky_attached_drum_read(struct ky_attached_drum *drum, bool all);
+/* Write the events of a window; afterwards note the spans that were open when it began, and write them and the rest. */
 void ky_attached_drum_window(struct ky_attached_drum *drum, uint64_t from_ns, uint64_t to_ns);
+void ky_attached_drum_note_open(struct ky_attached_drum *drum, uint64_t from_ns,
+				struct ky_open_order *order);
+void ky_attached_drum_window_end(struct ky_attached_drum *drum, uint64_t from_ns, uint64_t to_ns,
+				 const struct ky_open_order *order);
 /* Return how much of the fullest ring waits to be read, in percent. */
 uint32_t ky_attached_drum_pressure(const struct ky_attached_drum *drum);
 /* Return the CLOCK_BOOTTIME of the last kymo_mark_start(); 0: none. */

@@ -224,8 +224,13 @@ int ky_drum_window_read(struct ky_drum_window *window, struct ky_stream *stream,
 
 struct open_span {
 	const struct ky_site *site; /* first: an item of a span stack */
-	uint32_t at;                /* where its beginning is in kept, if it is wanted */
+	uint32_t at;                /* where its beginning is in kept */
+	bool wanted;                /* it is there */
+	uint64_t ticks;             /* of its beginning */
 };
+
+/* Beginnings of one thread are so far apart: more than a nanosecond, however times are rounded. */
+#define STEP_TICKS 8u
 
 struct before {
 	struct ky_stream *stream;
@@ -235,6 +240,10 @@ struct before {
 	struct ky_span_stack stack; /* of struct open_span */
 	uint64_t *kept;             /* the words of their beginnings, one after the other */
 	uint32_t kept_count, kept_room;
+	uint32_t pid;                      /* of the drum */
+	struct ky_open_order *notes;       /* NULL: they are handed out, in */
+	const struct ky_open_order *order; /* this order */
+	bool full;                         /* no memory for notes */
 };
 
 /* Return the first tick that is not before the time. */
@@ -272,21 +281,24 @@ static void forget_all(struct before *b)
 	b->stack.beyond = 0;
 }
 
-static void take_begin(struct before *b, const struct ky_site *site, const uint64_t *words)
+static void take_begin(struct before *b, const struct ky_site *site, const uint64_t *words,
+		       uint64_t ticks)
 {
 	const uint32_t count = 1 + KY_WORD_LENGTH(words[0]);
 	struct open_span *span = ky_span_stack_push(&b->stack, sizeof(*span), DEPTH_MAX, site);
 	if (!span)
 		return;
 	span->at = b->kept_count;
-	if (!ky_stream_wants(b->stream, site) ||
-	    !KY_ARRAY_GROW(b->kept, b->kept_room, b->kept_count + count))
+	span->ticks = ticks;
+	span->wanted = ky_stream_wants(b->stream, site) &&
+		       KY_ARRAY_GROW(b->kept, b->kept_room, b->kept_count + count);
+	if (!span->wanted)
 		return;
 	memcpy(&b->kept[b->kept_count], words, count * sizeof(*words));
 	b->kept_count += count;
 }
 
-static void take_event(struct before *b, const uint64_t *words)
+static void take_event(struct before *b, const uint64_t *words, uint64_t ticks)
 {
 	const struct ky_site *const site = ky_sites_get(&b->stream->sites, words[0]);
 	if (!site)
@@ -298,7 +310,7 @@ static void take_event(struct before *b, const uint64_t *words)
 			ky_span_stack_end(&b->stack, sizeof(struct open_span), site);
 		forget_from(b, b->stack.depth - ends.inner - ends.found);
 	} else if (site->kind == KYMO_KIND_BEGIN) {
-		take_begin(b, site, words);
+		take_begin(b, site, words, ticks);
 	}
 }
 
@@ -315,10 +327,11 @@ static bool take_piece(struct before *b, const struct ky_block *block)
 			high = KY_WORD_LOW(word);
 		if (KY_WORD_SITE(word) < KY_CONTROL_MAX)
 			continue;
-		if (((uint64_t)high << 32 | KY_WORD_LOW(word)) >= b->from_ticks)
+		const uint64_t ticks = (uint64_t)high << 32 | KY_WORD_LOW(word);
+		if (ticks >= b->from_ticks)
 			return false;
 		if (KY_WORD_LENGTH(word) < block->count - at)
-			take_event(b, &block->words[at]);
+			take_event(b, &block->words[at], ticks);
 	}
 	return true;
 }
@@ -336,10 +349,32 @@ static void hand_out_begins(struct before *b, const struct ky_thread *thread, ui
 		b->stream->sink.block(b->stream->sink.context, &block, thread);
 }
 
+KY_ORDER(by_thread_and_time, struct ky_open_begin,
+	 KY_COMPARE_THEN(a->pid, b->pid, KY_COMPARE_THEN(a->tid, b->tid, KY_COMPARE(a->ns, b->ns))))
+
+static struct ky_open_begin begin_of(struct before *b, uint64_t ticks)
+{
+	return (struct ky_open_begin){b->last.pid ? b->last.pid : b->pid, b->last.tid,
+				      ky_clock_map_ns(&b->stream->clock, ticks)};
+}
+
+/* Return the low half of the moment when a span begins once more: the thread's others that began before it do so too. */
+static uint32_t begins_at(struct before *b, uint64_t ticks)
+{
+	const struct ky_open_begin *const all = b->order->begins;
+	const struct ky_open_begin own = begin_of(b, ticks);
+	const struct ky_open_begin first = {own.pid, own.tid, 0};
+	const uint32_t from =
+		KY_ARRAY_SEARCH(0, b->order->count, at, by_thread_and_time(&all[at], &first) < 0);
+	const uint32_t to =
+		KY_ARRAY_SEARCH(from, b->order->count, at, by_thread_and_time(&all[at], &own) < 0);
+	const uint64_t low = (b->from_ticks & UINT32_MAX) + (uint64_t)(to - from) * STEP_TICKS;
+	return low < UINT32_MAX ? (uint32_t)low : UINT32_MAX;
+}
+
 static void hand_out_open(struct before *b)
 {
 	const struct ky_stream_sink *const sink = &b->stream->sink;
-	const uint64_t low = UINT32_MAX;
 	uint32_t count = 0, events = 0;
 	bool renamed = false;
 	const struct ky_thread *const thread = ky_sites_thread(
@@ -348,28 +383,41 @@ static void hand_out_open(struct before *b)
 		return;
 	if (renamed)
 		sink->thread(sink->context, thread);
-	for (uint32_t at = 0; at < b->kept_count;) {
-		const uint32_t words = 1 + KY_WORD_LENGTH(b->kept[at]);
+	for (uint32_t i = 0; i < b->stack.depth; i++) {
+		const struct open_span *const span = span_at(b, i);
+		if (!span->wanted)
+			continue;
+		const uint64_t *const begin = &b->kept[span->at];
+		const uint32_t words = 1 + KY_WORD_LENGTH(begin[0]);
 		if (count + words > KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS) {
 			hand_out_begins(b, thread, count, events);
 			count = events = 0;
 		}
-		memcpy(&b->words[count], &b->kept[at], words * sizeof(*b->words));
-		b->words[count] = (b->kept[at] & ~low) | (b->from_ticks & low);
+		memcpy(&b->words[count], begin, words * sizeof(*begin));
+		b->words[count] = (begin[0] & ~(uint64_t)UINT32_MAX) | begins_at(b, span->ticks);
 		count += words;
-		at += words;
 		events++;
 	}
 	hand_out_begins(b, thread, count, events);
 }
 
+static void note_open(struct before *b)
+{
+	for (uint32_t i = 0; i < b->stack.depth; i++)
+		if (span_at(b, i)->wanted)
+			b->full |= !KY_ARRAY_ADD(b->notes->begins, b->notes->count, b->notes->room,
+						 begin_of(b, span_at(b, i)->ticks));
+}
+
 /*
  * Report whether the thread has left its ring, for a larger one or for good: it may have ended since what is open there.
+ * The rings of drums that kymo made are left when it closes them.
  */
 static bool has_left(const struct before *b, uint32_t ring)
 {
 	const struct ky_drum_ring *const entry = &b->stream->view.rings[ring];
-	return __atomic_load_n(&entry->owner, __ATOMIC_ACQUIRE) != b->last.tid &&
+	return b->stream->view.header.layer == KY_DRUM_OWN &&
+	       __atomic_load_n(&entry->owner, __ATOMIC_ACQUIRE) != b->last.tid &&
 	       __atomic_load_n(&entry->released_ticks, __ATOMIC_RELAXED) != 0;
 }
 
@@ -388,23 +436,53 @@ static void find_open(struct before *b, uint32_t ring)
 		    !take_piece(b, &block))
 			break;
 	}
-	if (!has_left(b, ring))
+	if (has_left(b, ring))
+		return;
+	if (b->notes)
+		note_open(b);
+	else
 		hand_out_open(b);
 }
 
-int ky_drum_window_open_spans(struct ky_stream *stream, uint64_t from_ns)
+static int find_all(struct ky_stream *stream, uint64_t from_ns, const struct before *how)
 {
 	if (!stream->clock.count)
 		return 0;
-	struct before *const b = calloc(1, sizeof(*b));
+	struct before *const b = malloc(sizeof(*b));
 	if (!b)
 		return -ENOMEM;
+	*b = *how;
 	b->stream = stream;
 	b->from_ticks = ticks_at(&stream->clock, from_ns);
 	for (uint32_t i = 0; i < ky_drum_view_rings(&stream->view); i++)
 		find_open(b, i);
+	const int error = b->full ? -ENOMEM : 0;
 	ky_span_stack_free(&b->stack);
 	KY_ARRAY_FREE(b->kept, b->kept_room);
 	free(b);
-	return 0;
+	return error;
+}
+
+int ky_drum_window_note_open(struct ky_stream *stream, uint32_t pid, uint64_t from_ns,
+			     struct ky_open_order *order)
+{
+	return find_all(stream, from_ns, &(struct before){.pid = pid, .notes = order});
+}
+
+int ky_drum_window_open_spans(struct ky_stream *stream, uint32_t pid, uint64_t from_ns,
+			      const struct ky_open_order *order)
+{
+	return find_all(stream, from_ns, &(struct before){.pid = pid, .order = order});
+}
+
+void ky_open_order_sort(struct ky_open_order *order)
+{
+	if (order->count)
+		qsort(order->begins, order->count, sizeof(*order->begins), by_thread_and_time);
+}
+
+void ky_open_order_free(struct ky_open_order *order)
+{
+	KY_ARRAY_FREE(order->begins, order->room);
+	order->count = 0;
 }

@@ -52,9 +52,28 @@ int ky_drum_window_read(struct ky_drum_window *window, struct ky_stream *stream,
  */
 
 /*
- * Hand a piece with the beginnings, at from_ns, to the stream's sink for each ring that has any. To be called after the
- * window was read, which must not wait. Return 0 or -ENOMEM.
+ * A thread has a ring in several drums: its trace points, its functions' calls, its time off the CPU. Their spans are in each
+ * other, in the order of their true beginnings, which is gathered here first.
  */
-int ky_drum_window_open_spans(struct ky_stream *stream, uint64_t from_ns);
+struct ky_open_order {
+	struct ky_open_begin {
+		uint32_t pid, tid;
+		uint64_t ns;
+	} * begins;
+	uint32_t count, room;
+};
+
+/* Note the open spans of a drum of the process. Return 0 or -ENOMEM. */
+int ky_drum_window_note_open(struct ky_stream *stream, uint32_t pid, uint64_t from_ns,
+			     struct ky_open_order *order);
+void ky_open_order_sort(struct ky_open_order *order);
+void ky_open_order_free(struct ky_open_order *order);
+
+/*
+ * Hand a piece with the beginnings, at from_ns, to the stream's sink for each ring that has any. To be called after the
+ * window was read, which must not wait. An order without any is of drums that have no thread in common. Return 0 or -ENOMEM.
+ */
+int ky_drum_window_open_spans(struct ky_stream *stream, uint32_t pid, uint64_t from_ns,
+			      const struct ky_open_order *order);
 
 #endif

@@ -407,13 +407,30 @@ uint32_t ky_drums_round(struct ky_drums *drums, bool all)
 	return next_round(drums, pressure, elapsed_ns);
 }
 
+/* Report whether threads may have rings in several drums. */
+static bool has_layers(const struct ky_drums *drums)
+{
+	for (uint32_t i = 0; i < drums->open_count; i++)
+		if (drums->open[i]->layer != KY_DRUM_OWN)
+			return true;
+	return false;
+}
+
 void ky_drums_window(struct ky_drums *drums, uint64_t from_ns, uint64_t to_ns)
 {
+	struct ky_open_order order = {0};
 	if (!drums->options.flight)
 		return;
 	follow_clocks(drums, true);
 	for (uint32_t i = 0; i < drums->open_count; i++)
 		ky_attached_drum_window(drums->open[i], from_ns, to_ns);
+	const bool layers = has_layers(drums);
+	for (uint32_t i = 0; layers && i < drums->open_count; i++)
+		ky_attached_drum_note_open(drums->open[i], from_ns, &order);
+	ky_open_order_sort(&order);
+	for (uint32_t i = 0; i < drums->open_count; i++)
+		ky_attached_drum_window_end(drums->open[i], from_ns, to_ns, &order);
+	ky_open_order_free(&order);
 	close_ended(drums);
 }
 

@@ -153,6 +153,10 @@ if [ -n "$spans" ]; then
 	[ $code -eq 0 ] && [ "$(ask spans.kymo "select count(*) from slice s join slice p on s.parent_id=p.id join slice c on c.parent_id=s.id where
 			s.name='span' and p.name='work' and c.name='leaf'")" = 100 ] && "$kymo" validate spans.kymo >out
 	report 'spans of trace points are within the calls around them' $?
+	run run --functions --engine patch --trigger crash --before 1ms -o window.kymo -- "$spans" crash
+	[ $code -eq 139 ] && [ "$(ask window.kymo "select count(*) from slice s join slice p on s.parent_id=p.id join slice c on c.parent_id=s.id where
+			s.name='span' and p.name='work' and c.name='leaf'")" = 1 ] && "$kymo" validate window.kymo >out
+	report 'also in a snapshot that begins after them' $?
 else
 	skip 'spans of trace points are within the calls around them' 'a program with a sanitizer'
 fi

@@ -144,13 +144,13 @@ static struct ky_ring_seen *ring_seen(struct ky_attached_drum *d, uint32_t ring)
 
 static void write_end(struct ky_attached_drum *d, struct ky_ring_seen *seen, uint64_t ticks)
 {
-	if (d->ends_written++ < ENDS_MAX)
+	if (!(ticks & KY_RING_MOVED) && d->ends_written++ < ENDS_MAX)
 		ky_bundle_thread_end(d->options->bundle, d->part, seen->here,
 				     ky_clock_map_ns(&d->pieces.clock, ticks));
 	seen->here = 0;
 }
 
-/* A ring has another owner only when the one before has ended. Other drums than a program's own are of several processes. */
+/* An owner's first block has when the one before left the ring. Other drums than a program's own are of several processes. */
 static void note_owner(struct ky_attached_drum *d, const struct ky_block *block,
 		       const struct ky_thread *ours)
 {
@@ -158,11 +158,8 @@ static void note_owner(struct ky_attached_drum *d, const struct ky_block *block,
 		d->layer == KY_DRUM_OWN && !block->level ? ring_seen(d, block->ring) : NULL;
 	if (!seen)
 		return;
-	const uint64_t released = load(&d->pieces.view.rings[block->ring].released_ticks);
-	if (seen->here && seen->here != ours->tid)
-		write_end(d, seen,
-			  released > seen->ticks && released < block->ticks ? released
-									    : block->ticks);
+	if (seen->here && block->left_ticks > seen->ticks)
+		write_end(d, seen, block->left_ticks);
 	seen->here = ours->tid;
 	seen->tid = block->tid;
 	seen->ticks = block->ticks;

@@ -5,6 +5,8 @@
  *   .kymo ── ky_kymo_read(): events in order ──▶ spans balanced ──▶ the format's writer ──▶ ky_out ──▶ file
  *   other ── model ──▶ exporter ──▶ file
  */
+#include "base/array.h"
+#include "base/map.h"
 #include "cli/cli.h"
 #include "cli/info.h"
 #include "formats/export.h"
@@ -14,6 +16,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -21,6 +24,16 @@
 
 #define PUSH_BYTES (256u << 10)
 #define CLOCK_EVERY_NS UINT64_C(1000000000)
+
+/* When threads ended. */
+struct ends {
+	struct ky_kymo_program_end *list; /* in the order of time */
+	uint32_t count, room, next;
+	struct ky_u64_map threads; /* tid: which of known */
+	const struct ky_thread **known;
+	uint32_t known_count, known_room;
+	bool no_memory;
+};
 
 struct stream {
 	struct ky_kymo_bundle *bundle;
@@ -30,14 +43,73 @@ struct stream {
 	void *writer;
 	struct ky_out *out;
 	struct ky_spans spans;
+	struct ends ends;
 	uint32_t clocks; /* clock readings that were passed on */
 	uint64_t clock_ns;
 };
 
 static void on_thread(void *context, const struct ky_thread *thread)
 {
-	const struct stream *stream = context;
+	struct stream *stream = context;
+	bool made;
+	uint32_t *const index = stream->ends.count ? ky_u64_map_add(&stream->ends.threads,
+								    (uint32_t)thread->tid, &made)
+						   : NULL;
+	if (index && made) {
+		*index = stream->ends.known_count;
+		if (!KY_ARRAY_ADD(stream->ends.known, stream->ends.known_count,
+				  stream->ends.known_room, thread))
+			stream->ends.no_memory = true;
+	} else if (!index && stream->ends.count) {
+		stream->ends.no_memory = true;
+	}
 	stream->format->thread(stream->writer, thread);
+}
+
+/* ---- the ends of threads: their spans end with them ---- */
+
+KY_ORDER(by_time, struct ky_kymo_program_end, KY_COMPARE(a->time_ns, b->time_ns))
+
+/* Take the ends of threads of a source: those that it has, or that the capture noted for it. */
+static bool take_ends(struct ends *ends, const struct ky_kymo_info *info, uint32_t source)
+{
+	for (uint32_t i = 0; info && i < info->ends_count; i++)
+		if (info->ends[i].tid && info->ends[i].source == source &&
+		    !KY_ARRAY_ADD(ends->list, ends->count, ends->room, info->ends[i]))
+			return false;
+	return true;
+}
+
+static int find_ends(struct stream *stream)
+{
+	struct ky_kymo *const of_all = ky_kymo_bundle_of_all(stream->bundle);
+	struct ends *const ends = &stream->ends;
+	if (!take_ends(ends, stream->info, 0) ||
+	    !take_ends(ends, of_all && of_all != stream->file ? ky_kymo_info(of_all) : NULL,
+		       ky_kymo_source_number(stream->file)))
+		return -ENOMEM;
+	if (ends->count)
+		qsort(ends->list, ends->count, sizeof(*ends->list), by_time);
+	return 0;
+}
+
+static void write_ends(struct stream *stream, uint64_t until_ns)
+{
+	struct ends *const ends = &stream->ends;
+	for (; ends->next < ends->count && ends->list[ends->next].time_ns < until_ns;
+	     ends->next++) {
+		const struct ky_kymo_program_end *const end = &ends->list[ends->next];
+		const uint32_t *const index = ky_u64_map_find(&ends->threads, end->tid);
+		if (index && *index < ends->known_count)
+			ky_spans_end(&stream->spans, ends->known[*index], end->time_ns);
+	}
+}
+
+static void free_ends(struct ends *ends)
+{
+	ky_u64_map_free(&ends->threads);
+	KY_ARRAY_FREE(ends->list, ends->room);
+	KY_ARRAY_FREE(ends->known, ends->known_room);
 }
 
 static void on_balanced(void *context, const struct ky_event *event)
@@ -66,6 +138,7 @@ static void on_event(void *context, const struct ky_event *event)
 {
 	struct stream *stream = context;
 	write_clocks(stream, event->time_ns);
+	write_ends(stream, event->time_ns);
 	ky_spans_pass(&stream->spans, event);
 	if (stream->out->used >= PUSH_BYTES)
 		ky_out_push(stream->out);
@@ -85,8 +158,13 @@ static int write_events(struct stream *stream)
 	struct ky_kymo_totals totals;
 	stream->spans = (struct ky_spans){.emit = on_balanced, .context = stream};
 	ky_kymo_on_progress(stream->file, on_chunk, stream);
-	int error = ky_kymo_read(stream->file, 0, UINT64_MAX, &sink, &totals);
+	int error = find_ends(stream);
+	if (!error)
+		error = ky_kymo_read(stream->file, 0, UINT64_MAX, &sink, &totals);
+	if (!error && stream->ends.no_memory)
+		error = -ENOMEM;
 	if (!error) {
+		write_ends(stream, UINT64_MAX);
 		write_clocks(stream, UINT64_MAX);
 		for (uint32_t i = 0; i < stream->info->losses_count; i++)
 			stream->format->loss(stream->writer, stream->info->losses[i].what.data,
@@ -95,6 +173,7 @@ static int write_events(struct stream *stream)
 		error = stream->spans.error ? stream->spans.error : stream->out->error;
 	}
 	ky_spans_free(&stream->spans);
+	free_ends(&stream->ends);
 	return error;
 }
 

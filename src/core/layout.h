@@ -232,10 +232,13 @@ struct ky_drum_ring {
 	uint32_t owner;  /* thread id, 0 when free */
 	uint32_t level;  /* 0: the thread itself; else signal handlers that interrupted an event */
 	uint64_t events; /* written so far; right only while owner is 0 */
-	uint64_t released_ticks;
-	uint64_t left_events; /* stream_place.h: how far KYMO_TRACE's session came */
+	uint64_t released_ticks; /* by the last owner, with KY_RING_MOVED */
+	uint64_t left_events;    /* stream_place.h: how far KYMO_TRACE's session came */
 	uint64_t left_place;
 };
+
+/* In released_ticks: the thread goes on in another ring. Else it ended, or its process did. */
+#define KY_RING_MOVED UINT64_C(1)
 
 /*
  * Invariants, while seq is not 0: it is the block's number + 1; words hold whole events from the first on, then zeros;
@@ -249,7 +252,8 @@ struct ky_drum_block {
 	uint32_t name; /* the thread's, a string in the heap; KY_NAME_SAME */
 	uint32_t level;
 	uint32_t pid; /* of a forked child that writes into its parent's drum; 0: the drum's own */
-	uint64_t pad2[3];
+	uint64_t left_ticks; /* of an owner's first block: released_ticks of the owner before */
+	uint64_t pad2[2];
 	uint64_t words[KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS];
 };
 

@@ -31,8 +31,8 @@ void ky_notice_prepare(void);
  * Print "kymo: VARIABLE=value: cause: remedy" to standard error, once for each variable in a process. Do nothing if the program has made
  * something else of the descriptor, or if that would block. remedy may be NULL. Not for events: it makes system calls.
  */
-void ky_notice(enum ky_notice_variable variable, const char *value, const char *cause,
-	       const char *remedy);
+__attribute__((cold)) void ky_notice(enum ky_notice_variable variable, const char *value,
+				     const char *cause, const char *remedy);
 
 /* Tell why there is no shared memory for events (ky_drum_error()), and what helps. dir: KYMO_DRUM_DIR is set. */
 const char *ky_notice_drum_cause(int error);

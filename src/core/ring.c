@@ -274,7 +274,8 @@ static void note_room(struct ky_drum *drum)
 	__atomic_fetch_add(&drum->header->room_changes, 1, __ATOMIC_RELEASE);
 }
 
-void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
+/* moved: KY_RING_MOVED or 0. */
+static void give_back(struct ky_drum *drum, struct ky_ring_writer *w, uint64_t moved)
 {
 	struct ky_drum_ring *ring = w->ring;
 	if (!ring)
@@ -284,10 +285,20 @@ void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
 	w->pub.ky_end = 0;
 	w->at = 0;
 	ring->events = w->pub.ky_events;
-	KYMO_I_STORE(&ring->released_ticks, ky_drum_ticks(drum));
+	KYMO_I_STORE(&ring->released_ticks, (ky_drum_ticks(drum) & ~KY_RING_MOVED) | moved);
 	/* Pairs with the acquire in claim(): the next owner sees the count. */
 	__atomic_store_n(&ring->owner, 0, __ATOMIC_RELEASE);
 	note_room(drum);
+}
+
+void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w)
+{
+	give_back(drum, w, 0);
+}
+
+void ky_ring_leave(struct ky_drum *drum, struct ky_ring_writer *w)
+{
+	give_back(drum, w, KY_RING_MOVED);
 }
 
 void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t dead,
@@ -329,6 +340,8 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 	__atomic_store_n(&block->name, name, __ATOMIC_RELEASE);
 	__atomic_store_n(&block->level, w->level, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->pid, w->pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&block->left_ticks, w->next == w->first ? w->ring->released_ticks : 0,
+			 __ATOMIC_RELAXED);
 	w->next++;
 	/* Pairs with the acquire load of seq in read_block(): the head of the block is there. */
 	__atomic_store_n(&block->seq, w->next, __ATOMIC_RELEASE);
@@ -350,7 +363,7 @@ static void begin_block(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t
 /* Move to another ring, which larger has taken. */
 static void move_out(struct ky_drum *drum, struct ky_ring_writer *w, struct ky_ring_writer *larger)
 {
-	ky_ring_release(drum, w);
+	ky_ring_leave(drum, w);
 	larger->pub.ky_pos = w->frame + 1;
 	larger->frame = w->frame;
 	*w = *larger;

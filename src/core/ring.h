@@ -63,8 +63,10 @@ static inline uint32_t ky_ring_owner(const struct ky_ring_writer *w, uint32_t ti
  */
 bool ky_ring_prepare(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t tid, bool large);
 
-/* Give the ring back. Its blocks stay readable until the next owner overwrites them. */
+/* Give the ring of a thread that ends back. Its blocks stay readable until the next owner overwrites them. */
 void ky_ring_release(struct ky_drum *drum, struct ky_ring_writer *w);
+/* The same of one that goes on in another ring. */
+void ky_ring_leave(struct ky_drum *drum, struct ky_ring_writer *w);
 /* The same for a thread that ended, unless its ring has another owner already. */
 void ky_ring_release_dead(struct ky_drum *drum, struct ky_ring_writer *w, uint32_t dead,
 			  uint32_t tid);

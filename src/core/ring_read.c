@@ -89,6 +89,7 @@ static bool read_block(const struct ky_drum_view *view, struct ky_ring_cursor *c
 				   .level = KYMO_I_LOAD(&source->level),
 				   .number = c->number,
 				   .ticks = ticks,
+				   .left_ticks = KYMO_I_LOAD(&source->left_ticks),
 				   .from = c->word,
 				   .high = high,
 				   .words = words};

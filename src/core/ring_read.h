@@ -18,6 +18,8 @@ struct ky_block {
 	uint32_t level;
 	uint64_t number; /* of the block in its ring */
 	uint64_t ticks;  /* when the block began */
+	uint64_t
+		left_ticks; /* when the ring's owner before this one left it, with KY_RING_MOVED; 0: not known, or as before */
 	uint32_t from;   /* where in the block the piece begins, in words */
 	uint32_t count;  /* words */
 	uint32_t high;   /* the counter's high half where it begins */

@@ -421,7 +421,7 @@ int ky_slots_prepare_thread(struct ky_drum *drum, bool strict)
 	bool good = true;
 	if (strict) {
 		/* Without a block every event takes the slow path before it reads the counter. */
-		ky_ring_release(drum, &slot->level[0]);
+		ky_ring_leave(drum, &slot->level[0]);
 		slot->lowest = 1;
 	}
 	for (uint32_t i = slot->lowest; i < KY_LEVELS; i++)

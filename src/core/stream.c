@@ -89,10 +89,20 @@ static bool read_piece(struct ky_stream *s, struct ky_stream_input *input)
 	return more;
 }
 
+/* The thread left the ring then: report its end, unless it goes on elsewhere. */
+static void end_owner(struct ky_stream *s, struct ky_stream_input *input, uint64_t ticks)
+{
+	if (s->sink.end && !(ticks & KY_RING_MOVED))
+		s->sink.end(s->sink.context, input->thread, ky_clock_map_ns(&s->clock, ticks));
+	input->owned = 0;
+}
+
 static void new_piece(struct ky_stream *s, struct ky_stream_input *input)
 {
 	struct ky_block *b = &input->block;
 	bool renamed = false;
+	if (input->owned && b->left_ticks > input->owned)
+		end_owner(s, input, b->left_ticks);
 	input->at = 0;
 	KY_ASSERT(b->count <= KY_BLOCK_WORDS && b->events <= b->count);
 	if (s->wanted || s->start_ticks)
@@ -100,8 +110,10 @@ static void new_piece(struct ky_stream *s, struct ky_stream_input *input)
 	input->high = b->high;
 	struct ky_thread *thread =
 		ky_sites_thread(&s->sites, b->pid, b->tid, b->name, b->ticks, &renamed);
-	if (thread)
+	if (thread) {
 		input->thread = thread;
+		input->owned = b->level ? 0 : b->ticks;
+	}
 	if (thread && renamed && s->sink.thread)
 		s->sink.thread(s->sink.context, thread);
 	s->lost += b->lost;
@@ -429,6 +441,26 @@ static int update(struct ky_stream *s)
 	return error ? error : update_rings(s);
 }
 
+/* Report whether the ring has more than was read. */
+static bool has_news(const struct ky_stream *s, const struct ky_ring_cursor *c)
+{
+	const uint64_t head = __atomic_load_n(&s->view.rings[c->ring].head, __ATOMIC_RELAXED);
+	return head > c->number + 1 || (head > c->number && ky_ring_news(&s->view, c));
+}
+
+/* Report the threads that have given their ring back, when all that is in it is read. */
+static void find_ends(struct ky_stream *s)
+{
+	for (uint32_t i = 0; i < s->inputs_count; i++) {
+		struct ky_stream_input *input = s->inputs[i];
+		/* Pairs with the release in give_back(): the last events are there, and the time. */
+		if (input->owned && (s->sink.block || input->at == input->block.count) &&
+		    __atomic_load_n(&s->view.rings[i].owner, __ATOMIC_ACQUIRE) == 0 &&
+		    !has_news(s, &input->cursor))
+			end_owner(s, input, KYMO_I_LOAD(&s->view.rings[i].released_ticks));
+	}
+}
+
 /* error: of finding the rings. Return it, or -ENOMEM when events were left out. */
 static int read_until(struct ky_stream *s, uint64_t horizon, int error)
 {
@@ -436,6 +468,7 @@ static int read_until(struct ky_stream *s, uint64_t horizon, int error)
 		read_blocks(s);
 	else
 		read_merged(s, horizon);
+	find_ends(s);
 	return s->sites.no_memory ? -ENOMEM : error;
 }
 
@@ -505,11 +538,7 @@ bool ky_stream_pending(const struct ky_stream *s)
 		return true;
 	for (uint32_t i = 0; i < s->inputs_count; i++) {
 		const struct ky_stream_input *input = s->inputs[i];
-		const struct ky_ring_cursor *c = &input->cursor;
-		if (input->at < input->block.count)
-			return true;
-		const uint64_t head = __atomic_load_n(&s->view.rings[i].head, __ATOMIC_RELAXED);
-		if (head > c->number + 1 || (head > c->number && ky_ring_news(&s->view, c)))
+		if (input->at < input->block.count || has_news(s, &input->cursor))
 			return true;
 	}
 	return false;

@@ -27,6 +27,7 @@ struct ky_stream_input {
 	uint32_t at;           /* next event in the piece */
 	uint32_t high;
 	uint64_t next_ticks;
+	uint64_t owned; /* when the thread's last block began; 0: the thread has ended, or left */
 	uint64_t populated; /* blocks of the ring's first lap that have memory */
 	uint64_t *words;    /* KY_BLOCK_WORDS of them, as soon as there is a ring */
 };
@@ -41,6 +42,8 @@ struct ky_stream_sink {
 	void (*block)(void *context, const struct ky_block *block, const struct ky_thread *thread);
 	bool (*words)(void *context, const struct ky_thread *thread, const struct ky_site *site,
 		      const uint64_t *words, uint64_t time_ns);
+	/* The thread has ended then: after its last event. Those of signal handlers have rings of their own and do not count. */
+	void (*end)(void *context, const struct ky_thread *thread, uint64_t time_ns);
 	void *context;
 };
 

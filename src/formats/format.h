@@ -52,6 +52,8 @@ struct ky_format {
 	/* A piece of a ring as it is, instead of its events: only where this is not NULL. */
 	void (*block)(void *writer, const struct ky_block *block, const struct ky_thread *thread,
 		      struct ky_sites *sites);
+	/* The thread has ended, with all its spans: where this is NULL, their ends come as events. */
+	void (*end)(void *writer, const struct ky_thread *thread, uint64_t time_ns);
 	/* Puts what the writer still gathers into the buffer: it is about to be pushed. May be NULL. */
 	void (*flush)(void *writer);
 	/* So much is missing for a cause (losses.h) that no event shows. Before finish. */

@@ -157,6 +157,17 @@ void ky_put_end(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t cat
 	put(trace, ts, category | name | args ? KY_REC_END : KY_REC_END_PLAIN, track, words);
 }
 
+void ky_put_end_late(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
+		     uint32_t name)
+{
+	const uint32_t words[] = {category, name, 0};
+	if (trace->build->in_order)
+		ky_build_end(trace, ts, track, category, name, 0);
+	else if (!ky_stage_put(&trace->build->stage, ts,
+			       category | name ? KY_REC_END : KY_REC_END_PLAIN, track, words))
+		ky_trace_no_memory(trace);
+}
+
 void ky_put_end_first(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
 		      uint32_t name, uint32_t args)
 {

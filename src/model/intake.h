@@ -147,6 +147,12 @@ uint32_t ky_args_set(struct ky_trace *trace, uint32_t count, const uint32_t *key
 void ky_put_begin(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
 		  uint32_t name, uint32_t args);
 /*
+ * End the innermost open slice that fits, as ky_put_end() does, but at a time that may be before that of the last event, though not
+ * before one of the track: when it is known late. No event says so, and none is counted.
+ */
+void ky_put_end_late(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,
+		     uint32_t name);
+/*
  * End the innermost open slice that fits: name and category must match where they are not 0. args join the slice's own.
  */
 void ky_put_end(struct ky_trace *trace, int64_t ts, uint32_t track, uint32_t category,

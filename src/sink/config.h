@@ -47,7 +47,8 @@ struct ky_config {
 /*
  * Read the message. Return 0; KYMO_ECONFIG when it is truncated or malformed; -ENOMEM. On failure *config is all zero.
  */
-int ky_config_decode(struct ky_config *config, const void *data, size_t bytes);
+__attribute__((cold)) int ky_config_decode(struct ky_config *config, const void *data,
+					   size_t bytes);
 
 /*
  * Fill in the options that are zero: explicit options win (KYMO_MODE_STREAM is zero, so a config can make it

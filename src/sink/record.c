@@ -245,6 +245,15 @@ static void on_block(void *context, const struct ky_block *block, const struct k
 	after_write(s);
 }
 
+static void on_end(void *context, const struct ky_thread *thread, uint64_t time_ns)
+{
+	struct kymo_session *s = context;
+	if (!s->output.format->end)
+		ky_spans_end(&s->spans, thread, time_ns);
+	else if (s->output.writer && !s->full)
+		s->output.format->end(s->output.writer, thread, time_ns);
+}
+
 static int open_stream(struct kymo_session *s, bool newest, uint64_t start_ticks)
 {
 	const char *what;
@@ -252,6 +261,7 @@ static int open_stream(struct kymo_session *s, bool newest, uint64_t start_ticks
 					 s->options.categories, newest, start_ticks, &what);
 	s->stream.sink = (struct ky_stream_sink){.thread = on_thread,
 						 .event = on_event,
+						 .end = on_end,
 						 .block = s->output.format->block ? on_block : NULL,
 						 .context = s};
 	return error;

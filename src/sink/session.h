@@ -69,8 +69,9 @@ struct kymo_session {
 };
 
 /* Start a session as kymo_session_start() for the environment. */
-int ky_session_start(struct kymo_session **session, const struct kymo_options *options,
-		     const struct ky_session_env *env);
+__attribute__((cold)) int ky_session_start(struct kymo_session **session,
+					   const struct kymo_options *options,
+					   const struct ky_session_env *env);
 /* Finish the session's file and stop it, so that another copy of the library can go on. */
 void ky_session_leave(struct kymo_session **session);
 /* Open the stream and the first file. Return 0 or a negative error. */

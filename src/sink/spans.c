@@ -106,11 +106,22 @@ static void pass_end(struct ky_spans *spans, struct ky_spans_thread *t,
 	spans->emit(spans->context, event);
 }
 
+static void close_all(struct ky_spans *spans, struct ky_spans_thread *t, uint64_t ns)
+{
+	while (t->stack.depth)
+		close_top(spans, t, ns);
+}
+
+void ky_spans_end(struct ky_spans *spans, const struct ky_thread *thread, uint64_t time_ns)
+{
+	if (!spans->error && thread->index < spans->count)
+		close_all(spans, &spans->threads[thread->index], time_ns);
+}
+
 static void pass_loss(struct ky_spans *spans, struct ky_spans_thread *t,
 		      const struct ky_event *event)
 {
-	while (t->stack.depth)
-		close_top(spans, t, t->last_ns);
+	close_all(spans, t, t->last_ns);
 	t->begun = false;
 	t->made_up = 0;
 	spans->emit(spans->context, event);

@@ -22,6 +22,8 @@ struct ky_spans {
 
 /* Emit the event, and before it the ends and the beginning that it implies. */
 void ky_spans_pass(struct ky_spans *spans, const struct ky_event *event);
+/* Emit the ends of all open spans of a thread that ended then. */
+void ky_spans_end(struct ky_spans *spans, const struct ky_thread *thread, uint64_t time_ns);
 /* Emit a beginning for every open span, the outermost first: at the head of a new file. */
 void ky_spans_reopen(struct ky_spans *spans);
 void ky_spans_free(struct ky_spans *spans);

@@ -7,6 +7,8 @@
  *	capture_target fill N       so many instants with arguments that do not compress well
  *	capture_target threads N    so many threads at once, an event in each
  *	capture_target left-open    a thread that ends within a span, and an event after that
+ *	capture_target obey         for each line of input: "left-open", as above; "across": a span around so many events that they
+ *	                            do not fit into a block; and a line of output when it is ready, and after each
  *	capture_target leave        its child leaves namespaces and user, until SIGTERM
  *	capture_target api          a mark, an event before it and one behind it, kymo_snapshot()
  *	capture_target hang         left-open, then a span in another that do not end until SIGTERM
@@ -100,6 +102,25 @@ static int left_open(void)
 		return 1;
 	pthread_join(id, NULL);
 	KYMO_INSTANT("target", "after the thread");
+	return 0;
+}
+
+static int obey(void)
+{
+	char line[64];
+	KYMO_INSTANT("target", "ready");
+	puts("ready");
+	for (fflush(stdout); fgets(line, sizeof(line), stdin); fflush(stdout)) {
+		if (strcmp(line, "left-open\n") == 0 && left_open() != 0)
+			return 1;
+		if (strcmp(line, "across\n") == 0) {
+			KYMO_BEGIN("target", "across");
+			for (int i = 0; i < 5000; i++)
+				KYMO_INSTANT("target", "inside", "number", i);
+			KYMO_END("target");
+		}
+		puts("done");
+	}
 	return 0;
 }
 
@@ -239,6 +260,8 @@ int main(int argc, char **argv)
 		return threads(count);
 	if (strcmp(what, "left-open") == 0)
 		return left_open();
+	if (strcmp(what, "obey") == 0)
+		return obey();
 	if (strcmp(what, "leave") == 0)
 		return leave();
 	if (strcmp(what, "api") == 0)

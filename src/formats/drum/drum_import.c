@@ -644,3 +644,11 @@ void ky_event_intake_event(void *context, const struct ky_event *e)
 		put_other(intake, t, known, e, ns);
 	}
 }
+
+void ky_event_intake_thread_end(void *context, const struct ky_thread *thread, uint64_t time_ns)
+{
+	struct ky_event_intake *intake = context;
+	struct ky_known_thread *t = intake->done ? NULL : thread_of(intake, thread);
+	if (t)
+		ky_event_end_open(intake, t, time_ns <= INT64_MAX ? (int64_t)time_ns : INT64_MAX);
+}

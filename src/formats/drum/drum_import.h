@@ -28,6 +28,7 @@ bool ky_event_intake_is_done(const struct ky_event_intake *intake);
 /* As a stream's sink has them; context is the intake. */
 void ky_event_intake_thread(void *context, const struct ky_thread *thread);
 void ky_event_intake_event(void *context, const struct ky_event *event);
+void ky_event_intake_thread_end(void *context, const struct ky_thread *thread, uint64_t time_ns);
 bool ky_event_intake_words(void *context, const struct ky_thread *thread,
 			   const struct ky_site *site, const uint64_t *words, uint64_t time_ns);
 
@@ -160,21 +161,33 @@ struct ky_event_intake {
 	uint32_t process_track_type, counter_track_type;
 };
 
+/*
+ * Take the innermost open span off the stack. Return false when the model does not have it: it is too deep. Else set the category
+ * and name that its end needs, where there are other drums of the same threads.
+ */
+static inline bool ky_event_pop(struct ky_event_intake *intake, struct ky_known_thread *t,
+				uint32_t *category, uint32_t *name)
+{
+	const struct ky_site *const site =
+		*(const struct ky_site **)ky_span_stack_pop(&t->stack, KY_EVENT_ITEM_BYTES);
+	*category = *name = 0;
+	if (__builtin_expect(t->stack.depth >= KY_EVENT_DEPTH_MAX, 0))
+		return false;
+	if (__builtin_expect(intake->beside, 0)) {
+		const struct ky_known_site *const known = ky_table_at(&intake->sites, site->index);
+		*category = known->category;
+		*name = site->flags & KYMO_SITE_NAME ? 0 : known->name;
+	}
+	return true;
+}
+
 /* End the innermost open span: of this drum, where there are others of the same threads. */
 static inline void ky_event_end(struct ky_event_intake *intake, struct ky_known_thread *t,
 				int64_t ns, uint32_t args)
 {
-	uint32_t category = 0, name = 0;
-	const struct ky_site *const site =
-		*(const struct ky_site **)ky_span_stack_pop(&t->stack, KY_EVENT_ITEM_BYTES);
-	if (__builtin_expect(t->stack.depth >= KY_EVENT_DEPTH_MAX, 0))
-		return;
-	if (__builtin_expect(intake->beside, 0)) {
-		const struct ky_known_site *const known = ky_table_at(&intake->sites, site->index);
-		category = known->category;
-		name = site->flags & KYMO_SITE_NAME ? 0 : known->name;
-	}
-	ky_put_end(intake->trace, ns, t->track, category, name, args);
+	uint32_t category, name;
+	if (ky_event_pop(intake, t, &category, &name))
+		ky_put_end(intake->trace, ns, t->track, category, name, args);
 }
 
 /* ---- drum_import_window.c ---- */

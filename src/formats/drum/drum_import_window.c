@@ -34,8 +34,11 @@ void ky_event_end_open(struct ky_event_intake *intake, struct ky_known_thread *t
 {
 	int64_t ns = t->end_ns < latest_ns ? t->end_ns : latest_ns;
 	ns = ns < t->last_ns ? t->last_ns : ns;
-	while (t->stack.depth)
-		ky_event_end(intake, t, ns, 0);
+	while (t->stack.depth) {
+		uint32_t category, name;
+		if (ky_event_pop(intake, t, &category, &name))
+			ky_put_end_late(intake->trace, ns, t->track, category, name);
+	}
 }
 
 /* The clocks of two drums differ a little. */

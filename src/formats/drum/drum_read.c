@@ -49,6 +49,12 @@ static void on_event(void *context, const struct ky_event *event)
 		reading->error = reading->load->progress(reading->load, reading->events, 0);
 }
 
+static void on_end(void *context, const struct ky_thread *thread, uint64_t time_ns)
+{
+	struct drum_reading *reading = context;
+	ky_event_intake_thread_end(reading->intake, thread, time_ns);
+}
+
 static void put_lost(struct ky_trace *trace, uint64_t events, enum ky_loss cause)
 {
 	if (events)
@@ -113,7 +119,7 @@ static int read_drum(struct ky_load *load, struct ky_drum_file *file)
 	if (error)
 		return error;
 	stream->sink = (struct ky_stream_sink){
-		.thread = on_thread, .event = on_event, .context = &reading};
+		.thread = on_thread, .event = on_event, .end = on_end, .context = &reading};
 	ky_drum_file_facts(file, &facts);
 	ky_event_intake_process(reading.intake, (int32_t)facts.pid, facts.process_name,
 				(struct ky_text){"", 0});

@@ -336,6 +336,12 @@ static void kymo_block(void *writer, const struct ky_block *block, const struct 
 	w->data.pieces++;
 }
 
+static void kymo_end(void *writer, const struct ky_thread *thread, uint64_t time_ns)
+{
+	struct kymo_writer *w = writer;
+	ky_kymo_define_program_end(&w->fresh, 0, (uint32_t)thread->tid, time_ns);
+}
+
 static int by_ticks(const void *a, const void *b)
 {
 	const struct ky_tick_reading *left = a, *right = b;
@@ -501,6 +507,7 @@ const struct ky_format ky_format_kymo = {
 	.event = kymo_event,
 	.clock = kymo_clock,
 	.block = kymo_block,
+	.end = kymo_end,
 	.flush = kymo_flush,
 	.loss = kymo_loss,
 	.finish = kymo_finish,

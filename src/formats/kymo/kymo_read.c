@@ -454,6 +454,18 @@ static int take_thread_ends(struct kymo_loading *loading)
 	return fine ? 0 : -ENOMEM;
 }
 
+/* A session has noted that in its file. */
+static int take_own_ends(struct kymo_loading *loading, const struct ky_kymo_info *info)
+{
+	for (uint32_t i = 0; i < info->ends_count; i++) {
+		const struct ky_thread_end end = {info->pid, (int32_t)info->ends[i].tid,
+						  time_of(info->ends[i].time_ns)};
+		if (end.tid && !ky_thread_ends_add(&loading->ends, &end))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* Before all others: see thread_ends.h. */
 static int read_ends(struct kymo_loading *loading)
 {
@@ -461,7 +473,8 @@ static int read_ends(struct kymo_loading *loading)
 	int error = take_thread_ends(loading);
 	for (uint32_t i = 0; !error && i < loading->drums_count; i++) {
 		struct ky_kymo_totals totals = {0};
-		if (loading->drums[i].layer == KY_DRUM_SWITCHES)
+		error = take_own_ends(loading, ky_kymo_info(loading->drums[i].source));
+		if (!error && loading->drums[i].layer == KY_DRUM_SWITCHES)
 			error = ky_kymo_read(loading->drums[i].source, 0, UINT64_MAX, &sink,
 					     &totals);
 	}

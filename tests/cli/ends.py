@@ -51,7 +51,7 @@ class Tool:
 
 
 class Target:
-    """A program that does what it is told, and says when it is done."""
+    """A program that obeys lines of input, and prints a line after each."""
 
     def __init__(self, path, **environment):
         self.process = subprocess.Popen([path, "obey"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

@@ -171,7 +171,7 @@ struct ky_kymo_snapshot {
 
 /*
  * Of source 0: the program whose drum is that source ended, as its process did or at an execve; or one of its threads did.
- * Spans do not last longer.
+ * A file of one source has the ends of its own threads, with source 0. Spans do not last longer.
  */
 struct ky_kymo_program_end {
 	uint64_t time_ns; /* CLOCK_BOOTTIME */

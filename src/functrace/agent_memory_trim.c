@@ -40,11 +40,14 @@
 #define PAGEMAP_CHUNK 512u
 /* Any process can claim to have more; these are the stacks of some thousand threads. */
 #define PIECES_MAX 16384u
+/* Pages with return slots: half a gigabyte. Pieces may be the same pages again and again. */
+#define PAGES_MAX (1u << 17)
 
 struct trimming {
 	struct ky_patch *patch;
 	int pagemap;
 	int error;
+	uint32_t pages;   /* looked at so far; nothing is trimmed when there are too many */
 	bool interrupted; /* a stub or the agent, by a signal handler that has not returned */
 };
 
@@ -76,14 +79,15 @@ static void each_touched(struct trimming *trimming, uint64_t from, uint64_t byte
 			 void *context)
 {
 	uint64_t has[PAGEMAP_CHUNK], words[PAGE / 8];
-	for (uint64_t page = from / PAGE; page < (from + bytes) / PAGE; page += PAGEMAP_CHUNK) {
+	for (uint64_t page = from / PAGE;
+	     page < (from + bytes) / PAGE && trimming->pages < PAGES_MAX; page += PAGEMAP_CHUNK) {
 		const uint64_t left = (from + bytes) / PAGE - page;
 		const size_t count = left < PAGEMAP_CHUNK ? left : PAGEMAP_CHUNK;
 		if (pread(trimming->pagemap, has, count * 8, (off_t)(page * 8)) !=
 		    (ssize_t)(count * 8))
 			return;
-		for (size_t i = 0; i < count; i++)
-			if ((has[i] & PAGEMAP_HAS) &&
+		for (size_t i = 0; i < count && trimming->pages < PAGES_MAX; i++)
+			if ((has[i] & PAGEMAP_HAS) && trimming->pages++ < PAGES_MAX &&
 			    !ky_remote_read(&trimming->patch->remote, (page + i) * PAGE, words,
 					    sizeof(words)) &&
 			    !is_zero(words))
@@ -124,7 +128,7 @@ static void trim(struct trimming *trimming, uint64_t from, uint64_t bytes)
 {
 	struct kept kept = {from};
 	each_touched(trimming, from, bytes, keep, &kept);
-	if (kept.from < from + bytes)
+	if (kept.from < from + bytes && trimming->pages < PAGES_MAX)
 		reserve(trimming, kept.from, from + bytes - kept.from);
 }
 
@@ -269,7 +273,7 @@ void ky_agent_memory_trim(struct ky_patch *patch)
 	each_piece(&trimming, unhook_piece, NULL);
 	for (uint32_t i = 0; i < patch->remote.count; i++)
 		look_for_frames(&trimming, patch->remote.threads[i].registers.rsp & ~UINT64_C(7));
-	if (!trimming.interrupted && !leave_states(patch)) {
+	if (!trimming.interrupted && trimming.pages < PAGES_MAX && !leave_states(patch)) {
 		reserve(&trimming, home->states + home->state_bytes,
 			(home->states_max - 1) * home->state_bytes);
 		ky_agent_memory_drum(patch, unmap_part);

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #define LOOK_NS UINT64_C(100000000)
+#define READ_ENTRIES 16384u
 #define BYTE_NS UINT64_C(20) /* time between two checks, for each byte of counts */
 
 /* Make an entry findable; its room was reserved. */
@@ -86,19 +87,16 @@ uint32_t ky_patch_table_add(struct ky_patch *patch, uint64_t address, uint32_t f
 	return entry;
 }
 
-int ky_patch_table_read(struct ky_patch *patch)
+/* Add the next entries of the process's table, if they can be true. */
+static int read_some(struct ky_patch *patch, uint32_t count)
 {
-	const struct ky_agent_home *home = &patch->home;
-	if (home->patches_count > home->patches_max || home->patches_count > KY_AGENT_FUNCTIONS_MAX)
-		return -EPROTO;
-	patch->table_count = 0;
-	ky_hash_index_free(&patch->by_address);
-	int error = ky_patch_table_reserve(patch, (uint32_t)home->patches_count);
-	if (error)
-		return error;
-	error = ky_remote_read(&patch->remote, home->patches, patch->table,
-			       home->patches_count * sizeof(patch->table[0]));
-	for (uint32_t i = 0; !error && i < home->patches_count; i++) {
+	const uint32_t first = patch->table_count;
+	int error = ky_patch_table_reserve(patch, first + count);
+	if (!error)
+		error = ky_remote_read(&patch->remote,
+				       patch->home.patches + first * sizeof(patch->table[0]),
+				       patch->table + first, count * sizeof(patch->table[0]));
+	for (uint32_t i = first; !error && i < first + count; i++) {
 		const struct ky_agent_patch *entry = &patch->table[i];
 		/* More entries of an address than kymo makes would make the index slow. */
 		if (entry->bytes > sizeof(entry->before) || entry->address >> 47 ||
@@ -106,6 +104,22 @@ int ky_patch_table_read(struct ky_patch *patch)
 			return -EPROTO;
 		patch->table_count++;
 		index_entry(patch, i);
+	}
+	return error;
+}
+
+int ky_patch_table_read(struct ky_patch *patch)
+{
+	const struct ky_agent_home *home = &patch->home;
+	if (home->patches_count > home->patches_max || home->patches_count > KY_AGENT_FUNCTIONS_MAX)
+		return -EPROTO;
+	patch->table_count = 0;
+	ky_hash_index_free(&patch->by_address);
+	int error = 0;
+	/* Memory is taken for what is there, not for what home claims. */
+	while (!error && patch->table_count < home->patches_count) {
+		const uint64_t left = home->patches_count - patch->table_count;
+		error = read_some(patch, left < READ_ENTRIES ? (uint32_t)left : READ_ENTRIES);
 	}
 	return error;
 }

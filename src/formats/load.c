@@ -40,6 +40,8 @@ struct sign {
 		text, sizeof(text) - 1, what                                                       \
 	}
 
+#define PART_OF_CTF "is one file of a CTF trace: give the directory that it is in"
+
 static const struct sign signs[] = {
 	SIGN("\xfd"
 	     "7zXZ",
@@ -51,6 +53,13 @@ static const struct sign signs[] = {
 	     "ELF",
 	     "is a program or library, not a trace: record one with KYMO_TRACE=out.kymo PROGRAM"),
 	SIGN("SQLite format 3", "is an SQLite database, not a trace"),
+	SIGN("\x0a\x04\x08\x01\x10\x02",
+	     "is a pprof profile, which kymo writes and does not read: use pprof"),
+	SIGN("/* CTF ", PART_OF_CTF),
+	SIGN("\x57\x1d\xd1\x75", PART_OF_CTF),
+	SIGN("\x75\xd1\x1d\x57", PART_OF_CTF),
+	SIGN("\xc1\x1f\xfc\xc1", PART_OF_CTF),
+	SIGN("\xc1\xfc\x1f\xc1", PART_OF_CTF),
 };
 
 static void show_bytes(const struct ky_probe *probe, char *to, size_t room)

@@ -161,12 +161,29 @@ def sampled(kymo):
     check("--json", json.loads(done.stdout)["left_out"]["samples"] == 1, done.stdout)
 
 
+def recorded(kymo):
+    command = [kymo, "run", "-q", "--sample", "2000", "-o", "r.kymo", "--", sys.executable, "-c", "sum(i * i for i in range(3000000))"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    rows = subprocess.run([kymo, "query", "--csv", "r.kymo", "select count(*) > 0 from perf_sample"], capture_output=True, text=True, timeout=600)
+    if done.returncode or rows.stdout.splitlines()[-1:] != ["1"]:
+        print(f"a recording: skipped: no samples here: {done.stderr}")
+        return
+    convert(kymo, "r.kymo", "r.pb.gz")
+    whole = message(gzip.open("r.pb.gz").read())
+    mappings = [message(m) for m in whole[3]]
+    used = {message(location).get(2, [0])[0] for location in whole[4]} - {0}
+    check("pprof's mappings are those of its locations", {m[1][0] for m in mappings} == used, mappings)
+    starts = [m[2][0] for m in mappings]
+    check("pprof's first mapping is the lowest", starts == sorted(starts), starts)
+
+
 def main():
     kymo = os.path.realpath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         spans(kymo)
         sampled(kymo)
+        recorded(kymo)
         os.chdir("/")
     return failed
 

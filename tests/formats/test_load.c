@@ -159,7 +159,17 @@ static void what_is_no_trace_is_said(void **state)
 			"ELF\2\1\1",
 			7),
 	      NULL, -EBADMSG, "is a program");
-	static const char *const names[] = {"empty", "garbage", "zeros", "xz", "program"};
+	fails(make_file("pprof",
+			"\x0a\x04\x08\x01\x10\x02"
+			"2\0",
+			8),
+	      NULL, -EBADMSG, "is a pprof profile");
+	fails(make_file("metadata", "/* CTF 1.8 */\ntrace {};\n", 24), NULL, -EBADMSG,
+	      "give the directory");
+	fails(make_file("stream", "\xc1\x1f\xfc\xc1\x8c\x60\x9d\x38", 8), NULL, -EBADMSG,
+	      "give the directory");
+	static const char *const names[] = {"empty",   "garbage", "zeros",    "xz",
+					    "program", "pprof",   "metadata", "stream"};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlink(in_folder(names[i]));
 }

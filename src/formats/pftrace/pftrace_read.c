@@ -289,7 +289,8 @@ static bool probe(const struct ky_probe *probe)
 	struct ky_proto_field field;
 	uint32_t fields = 0;
 	while (ky_proto_next(&packet, &field)) {
-		if (!field.id)
+		/* The first fields of a packet are messages; those of a pprof profile are numbers. */
+		if (!field.id || (field.id <= 2 && field.wire == KY_PROTO_VARINT))
 			return false;
 		fields++;
 	}

@@ -7,6 +7,7 @@
  * the thread. A location is a frame, with its module where that is known. The order of fields is free, so that each is written as
  * soon as it is known; strings come last.
  */
+#include "base/array.h"
 #include "base/strings.h"
 #include "formats/profile.h"
 #include "formats/proto.h"
@@ -104,22 +105,62 @@ static void put_value_types(struct pprof_export *w)
 	}
 }
 
-static void put_mappings(struct pprof_export *w)
+static void put_mapping(struct pprof_export *w, uint32_t mapping)
 {
 	const struct ky_mappings *const mappings = &w->trace->mappings;
-	for (uint32_t i = 0; i < mappings->rows.count && !w->profile->spans; i++) {
-		ky_proto_uint(&w->message, MAPPING_ID, (uint64_t)i + 1);
-		ky_proto_uint(&w->message, MAPPING_MEMORY_START, mappings->start[i]);
-		ky_proto_uint(&w->message, MAPPING_MEMORY_LIMIT, mappings->end[i]);
-		ky_proto_uint(&w->message, MAPPING_FILE_OFFSET, mappings->offset[i]);
-		ky_proto_uint(&w->message, MAPPING_FILENAME,
-			      string_of(w, ky_walk_text(w->trace, mappings->name[i])));
-		ky_proto_uint(&w->message, MAPPING_BUILD_ID,
-			      string_of(w, ky_walk_text(w->trace, mappings->build_id[i])));
-		/* The names are here: pprof shall not look for the program. */
-		ky_proto_uint(&w->message, MAPPING_HAS_FUNCTIONS, 1);
-		put_message(w, PROFILE_MAPPING);
+	ky_proto_uint(&w->message, MAPPING_ID, (uint64_t)mapping + 1);
+	ky_proto_uint(&w->message, MAPPING_MEMORY_START, mappings->start[mapping]);
+	ky_proto_uint(&w->message, MAPPING_MEMORY_LIMIT, mappings->end[mapping]);
+	ky_proto_uint(&w->message, MAPPING_FILE_OFFSET, mappings->offset[mapping]);
+	ky_proto_uint(&w->message, MAPPING_FILENAME,
+		      string_of(w, ky_walk_text(w->trace, mappings->name[mapping])));
+	ky_proto_uint(&w->message, MAPPING_BUILD_ID,
+		      string_of(w, ky_walk_text(w->trace, mappings->build_id[mapping])));
+	/* The names are here: pprof shall not look for the program. */
+	ky_proto_uint(&w->message, MAPPING_HAS_FUNCTIONS, 1);
+	put_message(w, PROFILE_MAPPING);
+}
+
+struct used_mapping {
+	uint64_t start;
+	uint32_t mapping;
+	bool used;
+};
+
+KY_ORDER(by_start, struct used_mapping,
+	 KY_COMPARE_THEN(a->start, b->start, KY_COMPARE(a->mapping, b->mapping)))
+
+/* Mark the mappings of the rows' functions. */
+static void mark_used(const struct pprof_export *w, struct used_mapping *used)
+{
+	for (uint32_t i = 0; i < w->profile->rows_count; i++)
+		for (uint32_t node = w->profile->rows[i].node; node != KY_NONE;
+		     node = ky_profile_parent(w->profile, node)) {
+			const uint32_t mapping =
+				w->trace->frames.mapping[ky_profile_frame(w->profile, node)];
+			if (mapping != KY_NONE)
+				used[mapping].used = true;
+		}
+}
+
+/* Write the mappings that samples are in. pprof takes the first for the program, which has the lowest address as a rule. */
+static void put_mappings(struct pprof_export *w)
+{
+	const uint32_t count = w->profile->spans ? 0 : w->trace->mappings.rows.count;
+	struct used_mapping *const used = calloc((size_t)count + 1, sizeof(*used));
+	if (!used) {
+		w->out->error = -ENOMEM;
+		return;
 	}
+	for (uint32_t i = 0; i < count; i++)
+		used[i] = (struct used_mapping){w->trace->mappings.start[i], i, false};
+	if (count)
+		mark_used(w, used);
+	qsort(used, count, sizeof(*used), by_start);
+	for (uint32_t i = 0; i < count; i++)
+		if (used[i].used)
+			put_mapping(w, used[i].mapping);
+	free(used);
 }
 
 /* Write a frame's function and location, both numbered as the frame is, from 1 on. */

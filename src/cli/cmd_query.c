@@ -109,29 +109,36 @@ static int run_statement(struct query *query, sqlite3_stmt *stmt)
 	return KY_EXIT_FAILED;
 }
 
-/* Run all statements of a text until one fails. from names the text in messages; NULL: the command line. */
-static int run_text(struct query *query, const char *text, const char *from)
+/* Run the statement of a text at *at and move that behind it. from names the text in messages; NULL: the command line. */
+static int run_next(struct query *query, const char *text, const char **at, const char *from)
 {
 	char message[KY_MESSAGE_BYTES];
+	sqlite3_stmt *stmt;
+	const int error = ky_sql_prepare(query->sql, text, at, &stmt, message);
+	if (error) {
+		ky_cli_error("%s%s%s", from ? from : "", from ? ": " : "",
+			     error == -ENOMEM ? no_memory : message);
+		return KY_EXIT_FAILED;
+	}
+	const int code = stmt ? run_statement(query, stmt) : KY_EXIT_DONE;
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+/* Run all statements of a text until one fails. */
+static int run_text(struct query *query, const char *text, const char *from)
+{
 	const char *at = text;
 	int code = KY_EXIT_DONE;
 
-	while (*at && code == KY_EXIT_DONE) {
-		sqlite3_stmt *stmt;
-		const int error = ky_sql_prepare(query->sql, text, &at, &stmt, message);
-		if (error) {
-			ky_cli_error("%s%s%s", from ? from : "", from ? ": " : "",
-				     error == -ENOMEM ? no_memory : message);
-			return KY_EXIT_FAILED;
-		}
-		if (stmt)
-			code = run_statement(query, stmt);
-		sqlite3_finalize(stmt);
-	}
+	while (*at && code == KY_EXIT_DONE)
+		code = run_next(query, text, &at, from);
 	return code;
 }
 
 /* ---- commands ---- */
+
+#define BLANKS " \t\r\n"
 
 static const char prompt_help[] =
 	"Statements end with ; and may be of several lines.\n"
@@ -225,12 +232,9 @@ static int print_tables(struct query *query)
 		return code;
 	}
 	for (unsigned i = 0; (name = ky_sql_table_name(i)); i++) {
-		printf("%-26s", name);
-		if (++column % 3 == 0)
-			putchar('\n');
+		const bool last = ++column % 3 == 0 || !ky_sql_table_name(i + 1);
+		printf(last ? "%s\n" : "%-26s", name);
 	}
-	if (column % 3)
-		putchar('\n');
 	return KY_EXIT_DONE;
 }
 
@@ -273,21 +277,33 @@ static int run_command(struct query *query, char *line, bool *end)
 	return KY_EXIT_USAGE;
 }
 
-/* Run a text: commands in lines of their own, then statements. */
+/* Run the commands at the beginning of a text, each in a line of its own. Return what is behind them. */
+static const char *run_commands(struct query *query, const char *text, int *code, bool *end)
+{
+	for (text += strspn(text, BLANKS); *text == '.' && *code == KY_EXIT_DONE && !*end;
+	     text += strspn(text, BLANKS)) {
+		const size_t bytes = strcspn(text, "\n");
+		char *const line = strndup(text, bytes);
+		*code = line ? run_command(query, line, end) : KY_EXIT_FAILED;
+		free(line);
+		text += bytes;
+	}
+	return text;
+}
+
+/* Run a text of statements, and of commands in lines of their own between them. */
 static int run_input(struct query *query, const char *text, const char *from)
 {
 	int code = KY_EXIT_DONE;
 	bool end = false;
+	const char *at = run_commands(query, text, &code, &end);
 
-	for (text += strspn(text, " \t\r\n"); *text == '.' && code == KY_EXIT_DONE && !end;
-	     text += strspn(text, " \t\r\n")) {
-		const size_t bytes = strcspn(text, "\n");
-		char *const line = strndup(text, bytes);
-		code = line ? run_command(query, line, &end) : KY_EXIT_FAILED;
-		free(line);
-		text += bytes;
+	while (*at && code == KY_EXIT_DONE && !end) {
+		code = run_next(query, text, &at, from);
+		if (code == KY_EXIT_DONE)
+			at = run_commands(query, at, &code, &end);
 	}
-	return code || end ? code : run_text(query, text, from);
+	return code;
 }
 
 /* ---- files ---- */

@@ -373,6 +373,9 @@ fi
 # ---- query: commands outside of the prompt
 prints "query: .tables" 0 "slice " query a.json .tables
 is_json "query: .tables as JSON" query --json a.json .tables
+run query a.json .tables
+! grep -q ' $' out
+report "query: .tables has no blanks at the ends of lines" $?
 prints "query: .schema of a table" 0 "dur" query a.json '.schema slice'
 prints "query: .schema of all" 0 "thread_state" query --csv a.json .schema
 prints "query: a command, then SQL" 0 "300" query a.json .tables "select count(*) from slice where name = 'work'"
@@ -383,6 +386,11 @@ timeout $limit "$kymo" query a.json <commands >out 2>err
 code=$?
 [ $code -eq 0 ] && grep -q '^slice$' out && grep -q '^42$' out
 report "query: commands from standard input" $?
+printf 'select 42 as x;\n.mode csv\nselect 43\nas y;\n.tables\nselect nope;\n' >commands
+timeout $limit "$kymo" query a.json <commands >out 2>err
+code=$?
+[ $code -eq 1 ] && grep -q '^42$' out && [ "$(grep -A1 '^y$' out | tail -1)" = 43 ] && grep -q '^slice$' out && grep -q 'line 6, column 8.*nope' err
+report "query: commands between statements" $?
 
 # ---- a terminal that shows ASCII alone, and one of few columns
 printf '[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":5,"name":"caf\u00e9"}]' >accent.json

@@ -69,8 +69,8 @@ static void note_engine(const struct ky_source *source)
 /* The names nearest to a list of globs, of which each is compared without its prefix. */
 struct alike {
 	char wanted[64];
-	bool module; /* compare names of modules */
-	const char *last;
+	bool module;                /* compare names of modules */
+	const char *last, *program; /* names of modules; the program's is the first */
 	struct ky_nearest names;
 };
 
@@ -81,6 +81,8 @@ static void compare(void *context, const char *module, const char *function)
 		ky_nearest_note(&alike->names, alike->wanted, function);
 	else if (module != alike->last)
 		ky_nearest_note(&alike->names, alike->wanted, module);
+	if (!alike->last)
+		alike->program = module;
 	alike->last = module;
 }
 
@@ -93,6 +95,9 @@ static void find_alike(const struct ky_source *source, char *text, size_t room)
 	snprintf(alike.wanted, sizeof(alike.wanted), "%.*s", (int)strcspn(list, ",*"), list);
 	ky_functrace_names(source->state, compare, &alike);
 	(void)ky_nearest_text(&alike.names, text, room);
+	/* The program's file may have another name than what was run: a link. */
+	if (!text[0] && alike.module && alike.program)
+		snprintf(text, room, "%s", alike.program);
 }
 
 static bool has_no_match(const struct ky_source *source)

@@ -161,6 +161,11 @@ else
 	skip 'spans of trace points are within the calls around them' 'a program with a sanitizer'
 fi
 
+ln -s "$calls" another-name
+run run --functions=module:another-name --engine patch -o none.kymo -- ./another-name 1
+[ $code -eq 3 ] && grep -q 'module:another-name.*similar: functions_target' err
+report 'a link is not the name of a module, and the message has that' $?
+
 run run --functions='work,leaf' --entry-only --engine patch -q -o entry.kymo -- "$calls" 100
 [ $code -eq 0 ] && [ "$(ask entry.kymo "select count(*) from slice where name='leaf' and dur=0")" = 200 ]
 report 'entries alone are instants' $?

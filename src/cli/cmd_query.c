@@ -149,18 +149,18 @@ static const char prompt_help[] =
 	"  .quit            ends, as Ctrl-D does\n"
 	"Tab completes names. Ctrl-C gives up a line, or a query that runs.\n";
 
-static bool has_table(struct query *query, const char *name)
+/* Return SQLITE_ROW when there is such a table, SQLITE_DONE when there is none, or an error. */
+static int find_table(struct query *query, const char *name)
 {
 	sqlite3_stmt *stmt = NULL;
-	bool found = false;
-
-	if (sqlite3_prepare_v2(ky_sql_db(query->sql), "SELECT 1 FROM pragma_table_xinfo(?)", -1,
-			       &stmt, NULL) == SQLITE_OK) {
-		sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-		found = sqlite3_step(stmt) == SQLITE_ROW;
-	}
+	int result = sqlite3_prepare_v2(ky_sql_db(query->sql),
+					"SELECT 1 FROM pragma_table_xinfo(?)", -1, &stmt, NULL);
+	if (result == SQLITE_OK)
+		result = sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+	if (result == SQLITE_OK)
+		result = sqlite3_step(stmt);
 	sqlite3_finalize(stmt);
-	return found;
+	return result;
 }
 
 /* Report a table that does not exist, with names like it. */
@@ -207,9 +207,15 @@ static int print_schema(struct query *query, const char *table)
 		"SELECT t.column1 AS \"table\", c.name AS \"column\", c.type, iif(c.hidden, 'hidden', '') AS note"
 		" FROM (VALUES %s) AS t, pragma_table_xinfo(t.column1) AS c";
 
-	if (table)
-		return has_table(query, table) ? run_made(query, sqlite3_mprintf(one, table))
-					       : no_table(table);
+	const int found = table ? find_table(query, table) : SQLITE_DONE;
+	if (table && found == SQLITE_DONE)
+		return no_table(table);
+	if (table && found == SQLITE_ROW)
+		return run_made(query, sqlite3_mprintf(one, table));
+	if (table) {
+		ky_cli_error("%s", found == SQLITE_NOMEM ? no_memory : sqlite3_errstr(found));
+		return KY_EXIT_FAILED;
+	}
 	char *const values = table_values();
 	const int code = run_made(query, values ? sqlite3_mprintf(all, values) : NULL);
 	sqlite3_free(values);

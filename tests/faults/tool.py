@@ -84,12 +84,16 @@ def readers(kymo):
     for name, (seed, files) in FOLDERS.items():
         unpack_folder(name, seed, files)
         yield ToolCase("info " + name, kymo, "info", name, kinds=["memory"])
+    with open("drum", "wb") as file:
+        file.write(faults.content(os.path.join(faults.CORPUS, "drum", "whole"))[1:])  # the first byte is the fuzz target's
+    yield ToolCase("info drum", kymo, "info", "drum", kinds=["memory"])
 
 
 def cases(kymo):
     yield from readers(kymo)
     demo, sampled = os.path.join(FIXTURES, "demo.pftrace"), os.path.join(FIXTURES, "sampled.pftrace")
-    small, bundle, json = (os.path.join(faults.CORPUS, name) for name in ("kymo/small", "kymo/bundle", "json/object"))
+    small, bundle, json, columns, switches = (os.path.join(faults.CORPUS, name) for name in (
+        "kymo/small", "kymo/bundle", "json/object", "kymo_columns/events", "ftrace_text/trace.txt"))
     for suffix in ("json", "pftrace", "fxt", "kymo", "json.gz", "pftrace.zst"):
         yield ToolCase(f"convert pftrace {suffix}", kymo, "convert", demo, "OUT." + suffix)
         yield ToolCase(f"convert kymo {suffix}", kymo, "convert", small, "OUT." + suffix)
@@ -99,6 +103,7 @@ def cases(kymo):
     yield ToolCase("convert stdout", kymo, "convert", "--format", "json", small, "-")
     yield ToolCase("split", kymo, "split", "--to", "1us", json, "-o", "OUT.json")
     yield ToolCase("split kymo", kymo, "split", "--to", "1us", small, "-o", "OUT.kymo")
+    yield ToolCase("split columns", kymo, "split", "--from", "0", columns, "-o", "OUT.kymo")
     yield ToolCase("merge", kymo, "merge", "-o", "OUT.json", "--offset", small + "=0", json, small)
     yield ToolCase("merge kymo", kymo, "merge", "-o", "OUT.kymo", small, bundle)
     yield ToolCase("repair", kymo, "repair", os.path.join(faults.CORPUS, "kymo/cut"), "-o", "OUT.kymo")
@@ -106,6 +111,7 @@ def cases(kymo):
     for words in (
             ["query", demo, "select name, count(*), sum(dur) from slice group by name order by 2, 1"],
             ["query", "--json", demo, "select * from slice join thread_track on track_id = thread_track.id limit 20"],
+            ["query", "--json", "--faults", small, "select name from slice", ".schema slice"], ["sched", "--json", switches],
             ["report", demo], ["report", "--json", demo], ["report", "--by", "thread", demo], ["report", sampled],
             ["hist", demo], ["info", "--json", demo], ["validate", demo], ["diff", demo, small]):
         yield ToolCase(" ".join(os.path.basename(word) for word in words)[:40], kymo, *words, kinds=["memory"])

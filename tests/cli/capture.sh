@@ -4,58 +4,13 @@
 #
 #	capture.sh KYMO DEMO TARGET
 #
-# A check is a line "name: ok", "name: skipped: why" or "name: FAILED" with what was seen. Exit 1 when any failed.
-# The checks wait for what has to happen first. The limit only ends what hangs: a busy machine may be slow.
 set -u
 kymo=$(realpath "$1")
 demo=$(realpath "$2")
 target_program=$(realpath "$3")
 target_source=$(realpath "$(dirname "$0")/capture_target.c")
-work=$(mktemp -d)
-started=()
-disk=
-finish() {
-	for pid in "${started[@]}"; do
-		kill -9 "$pid" 2>/dev/null
-	done
-	[ -n "$disk" ] && umount "$disk" 2>/dev/null
-	cd / && rm -rf "$work"
-}
-trap finish EXIT
-cd "$work" || exit 1
-failures=0
-limit=600
-export LC_ALL=C.UTF-8
-unset KYMO_TRACE KYMO_CATEGORIES KYMO_BUFFER KYMO_DRUM_DIR
-
-report() { # name, 0 or not
-	if [ "$2" -eq 0 ]; then
-		echo "$1: ok"
-	else
-		echo "$1: FAILED"
-		echo "  exit $code; stdout: $(head -c 400 out)"
-		echo "  stderr: $(head -c 800 err)"
-		failures=$((failures + 1))
-	fi
-}
-
-skip() { # name, why
-	echo "$1: skipped: $2"
-}
-
-run() { # arguments of kymo
-	timeout -k 1 $limit "$kymo" "$@" >out 2>err </dev/null
-	code=$?
-}
-
-# Wait for a command to succeed; fail at the limit.
-wait_for() {
-	local end=$((SECONDS + limit))
-	until "$@" 2>/dev/null; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.01
-	done
-}
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 # Print the number of rows of a trace.
 count() { # file, what
@@ -645,4 +600,4 @@ left=$(find . -name '*.tmp' -o -name '*.capture.kymo')
 [ -z "$left" ]
 report "nothing is left behind" $?
 
-[ $failures -eq 0 ]
+finish_checks

@@ -4,54 +4,12 @@
 #
 #	functions.sh KYMO CALLS [SPANS]
 #
-# A check is a line "name: ok", "name: skipped: why" or "name: FAILED" with what was seen. Exit 1 when any failed.
 set -u
 kymo=$(realpath "$1")
 calls=$(realpath "$2")
 spans=${3:+$(realpath "$3")}
-work=$(mktemp -d)
-started=()
-finish() {
-	for pid in "${started[@]}"; do
-		kill -9 "$pid" 2>/dev/null
-	done
-	cd / && rm -rf "$work"
-}
-trap finish EXIT
-cd "$work" || exit 1
-failures=0
-limit=600 # ends what hangs
-export LC_ALL=C.UTF-8
-export XDG_CACHE_HOME=$work/cache
-unset KYMO_TRACE KYMO_CATEGORIES KYMO_BUFFER KYMO_DRUM_DIR
-
-report() { # name, 0 or not
-	if [ "$2" -eq 0 ]; then
-		echo "$1: ok"
-	else
-		echo "$1: FAILED"
-		echo "  exit $code; stdout: $(head -c 400 out)"
-		echo "  stderr: $(head -c 1200 err)"
-		failures=$((failures + 1))
-	fi
-}
-
-skip() { # name, why
-	echo "$1: skipped: $2"
-}
-
-run() { # arguments of kymo
-	timeout -k 1 $limit "$kymo" "$@" >out 2>err </dev/null
-	code=$?
-}
-
-wait_for() {
-	local end=$((SECONDS + limit))
-	until "$@" 2>/dev/null; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.01
-	done
-}
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 # Print the rows of a query, without their heading.
 ask() { # file, SQL
@@ -229,4 +187,4 @@ code=$?
 [ $code -eq 0 ]
 report 'and it ends as ever' $?
 
-[ $failures -eq 0 ]
+finish_checks

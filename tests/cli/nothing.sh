@@ -4,33 +4,11 @@
 #
 #	nothing.sh KYMO TARGET
 #
-# A check is a line "name: ok", "name: skipped: why" or "name: FAILED" with what was seen. Exit 1 when any failed.
 set -u
 kymo=$(realpath "$1")
 target=$(realpath "$2")
-work=$(mktemp -d)
-helper=
-finish() {
-	[ -n "$helper" ] && kill -9 "$helper" 2>/dev/null
-	cd / && rm -rf "$work"
-}
-trap finish EXIT
-cd "$work" || exit 1
-failures=0
-limit=600
-export LC_ALL=C.UTF-8
-unset KYMO_TRACE KYMO_CATEGORIES KYMO_BUFFER KYMO_DRUM_DIR
-
-report() { # name, 0 or not
-	if [ "$2" -eq 0 ]; then
-		echo "$1: ok"
-	else
-		echo "$1: FAILED"
-		echo "  exit $code; stdout: $(head -c 400 out)"
-		echo "  stderr: $(head -c 800 err)"
-		failures=$((failures + 1))
-	fi
-}
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 ends() { # name, code, text in the messages, arguments of kymo
 	local name=$1 want=$2 text=$3
@@ -80,8 +58,9 @@ fi
 cp "$(command -v sleep)" kymonaut
 ./kymonaut 600 &
 helper=$!
-until [ "$(cat /proc/$helper/comm)" = kymonaut ]; do sleep 0.01; done
-for verb in attach snapshot list; do
+started+=("$helper")
+until [ "$(cat /proc/$helper/comm)" = kymonaut ]; do sleep 0.05; done
+for verb in attach snapshot list top tail enable disable; do
 	ends "$verb: a process that does not exist" 3 "no process is called 'kymonuat'; similar: kymonaut" $verb -p kymonuat
 	ends "$verb: a number that no process has" 3 "no process with PID 99999999" $verb -p 99999999
 done
@@ -99,13 +78,12 @@ os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
 print(child, flush=True)
 signal.pause()' >zombie &
 helper=$!
-until [ -s zombie ]; do sleep 0.01; done
-for verb in attach snapshot list; do
+started+=("$helper")
+until [ -s zombie ]; do sleep 0.05; done
+for verb in attach snapshot list top tail enable disable; do
 	ends "$verb: a zombie" 1 "is a zombie: it has ended" $verb -p "$(cat zombie)"
 done
 kill -9 $helper
 wait $helper 2>/dev/null
-helper=
 
-[ $failures -eq 0 ] || { echo "$failures failed"; exit 1; }
-echo "all ok"
+finish_checks

@@ -4,53 +4,10 @@
 #
 #	run.sh KYMO
 #
-# A check is a line "name: ok" or "name: FAILED" with what was seen. Exit 1 when any failed.
 set -u
 kymo=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-limit=600 # ends what hangs
-export LC_ALL=C.UTF-8
-export XDG_CACHE_HOME=$work/cache
-
-report() { # name, 0 or not
-	if [ "$2" -eq 0 ]; then
-		echo "$1: ok"
-	else
-		echo "$1: FAILED"
-		echo "  exit $code; stdout: $(head -c 600 out)"
-		echo "  stderr: $(head -c 600 err)"
-		failures=$((failures + 1))
-	fi
-}
-
-run() { # arguments of kymo
-	timeout $limit "$kymo" "$@" >out 2>err </dev/null
-	code=$?
-}
-
-# Exits with that code and says so in one line on standard error; nothing on standard output.
-refuses() { # name, code, text in the message, arguments
-	local name=$1 want=$2 text=$3
-	shift 3
-	run "$@"
-	local lines
-	lines=$(wc -l <err)
-	[ "$code" -eq "$want" ] && [ ! -s out ] && grep -qF -- "$text" err &&
-		{ [ "$want" -eq 2 ] || [ "$lines" -eq 1 ]; }
-	report "$name" $?
-}
-
-# Exits with that code and prints that.
-prints() { # name, code, text in the output, arguments
-	local name=$1 want=$2 text=$3
-	shift 3
-	run "$@"
-	[ "$code" -eq "$want" ] && grep -qF -- "$text" out
-	report "$name" $?
-}
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 is_json() { # name, arguments
 	local name=$1
@@ -490,5 +447,4 @@ code=$?
 grep -q "^1 null kymo report: interrupted, nothing written" out
 report "Ctrl-C ends it" $?
 
-[ $failures -eq 0 ] || { echo "$failures failed"; exit 1; }
-echo "all ok"
+finish_checks

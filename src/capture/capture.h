@@ -85,7 +85,9 @@ struct ky_capture_options {
 #define KY_CAPTURE_HOT_MAX 16u
 struct ky_capture_hot {
 	char name[256];
-	uint64_t calls;
+	uint64_t calls;  /* that were counted */
+	uint64_t missed; /* about so many were left out for the sake of --overhead */
+	bool limited;    /* left alone because of --hot */
 };
 
 struct ky_capture_facts {
@@ -108,7 +110,7 @@ struct ky_capture_facts {
 	bool functions_impossible; /* on this machine or in this program; the message has the reason */
 	struct ky_functrace_facts functions;
 	struct ky_capture_hot hot[KY_CAPTURE_HOT_MAX];
-	uint32_t hot_count;
+	uint32_t hot_count, hot_all; /* those above, and all that there were */
 	bool started;     /* run: the program ran */
 	bool exec_failed; /* run: it could not be executed */
 	int status;       /* run: as waitpid() has it; -1: unknown */

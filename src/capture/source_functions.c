@@ -182,18 +182,31 @@ static void ended(struct ky_source *source, pid_t pid, int status)
 
 /* ---- the end ---- */
 
+/* Keep the functions of which most was left out, in this order. */
+static void keep_hot(struct ky_capture_facts *facts, const struct ky_patch_hot *one)
+{
+	uint32_t at = facts->hot_count;
+	while (at && facts->hot[at - 1].missed < one->missed)
+		at--;
+	if (at == KY_CAPTURE_HOT_MAX)
+		return;
+	facts->hot_count += facts->hot_count < KY_CAPTURE_HOT_MAX;
+	memmove(&facts->hot[at + 1], &facts->hot[at],
+		(facts->hot_count - 1 - at) * sizeof(facts->hot[0]));
+	struct ky_capture_hot *const hot = &facts->hot[at];
+	snprintf(hot->name, sizeof(hot->name), "%s", one->name);
+	hot->calls = one->calls;
+	hot->missed = one->missed;
+	hot->limited = one->limited;
+}
+
 static void gather_hot(const struct ky_source *source, struct ky_capture_facts *facts)
 {
-	const char *name;
-	uint64_t calls;
+	struct ky_patch_hot one;
 	facts->hot_count = 0;
-	for (uint32_t i = 0; facts->hot_count < KY_CAPTURE_HOT_MAX &&
-			     ky_functrace_hot(source->state, i, &name, &calls);
-	     i++) {
-		struct ky_capture_hot *const hot = &facts->hot[facts->hot_count++];
-		snprintf(hot->name, sizeof(hot->name), "%s", name);
-		hot->calls = calls;
-	}
+	facts->hot_all = 0;
+	for (; ky_functrace_hot(source->state, facts->hot_all, &one); facts->hot_all++)
+		keep_hot(facts, &one);
 }
 
 static void facts(const struct ky_source *source, struct ky_capture_facts *facts)
@@ -249,10 +262,17 @@ static void note_facts(struct ky_capture *capture)
 		ky_bundle_note(capture->bundle, line);
 	}
 	for (uint32_t i = 0; i < facts->hot_count; i++) {
-		snprintf(line, sizeof(line),
-			 "functions: %.200s was called too often (%" PRIu64
-			 " times by then): not traced since",
-			 facts->hot[i].name, facts->hot[i].calls);
+		const struct ky_capture_hot *const hot = &facts->hot[i];
+		if (hot->limited)
+			snprintf(line, sizeof(line),
+				 "functions: %.200s was called too often (%" PRIu64
+				 " times by then): not traced since",
+				 hot->name, hot->calls);
+		else
+			snprintf(line, sizeof(line),
+				 "functions: %.200s: %" PRIu64 " calls were traced, about %" PRIu64
+				 " left out (--overhead)",
+				 hot->name, hot->calls, hot->missed);
 		ky_bundle_note(capture->bundle, line);
 	}
 }

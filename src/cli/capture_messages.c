@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define HOT_SHOWN 8u
 #define SHOW_AFTER_NS UINT64_C(1000000000)
 #define SHOW_EVERY_NS UINT64_C(250000000)
 #define ERASE "\r\033[K"
@@ -144,6 +145,25 @@ static void print_events(const struct ky_capture_facts *facts)
 		     facts->drums ? "" : spent);
 }
 
+/* Print the functions that were left out because they were called too often. */
+static void print_hot(const struct ky_capture_facts *facts)
+{
+	char a[KY_QUANTITY_BYTES], b[KY_QUANTITY_BYTES];
+	const uint32_t shown = facts->hot_count < HOT_SHOWN ? facts->hot_count : HOT_SHOWN;
+	for (uint32_t i = 0; i < shown; i++) {
+		const struct ky_capture_hot *const hot = &facts->hot[i];
+		if (hot->limited)
+			line(i ? "" : "hot", "%s: %s calls, then left alone (--hot)", hot->name,
+			     ky_quantity_count(a, hot->calls));
+		else
+			line(i ? "" : "hot", "%s: %s calls, about %s left out (--overhead)",
+			     hot->name, ky_quantity_count(a, hot->calls),
+			     ky_quantity_count(b, hot->missed));
+	}
+	if (facts->hot_all > shown)
+		line("", "and %u more", facts->hot_all - shown);
+}
+
 static void print_functions(const struct ky_capture_facts *facts)
 {
 	const struct ky_patch_facts *const patch = &facts->functions.patch;
@@ -164,9 +184,7 @@ static void print_functions(const struct ky_capture_facts *facts)
 	else if (facts->functions.samples)
 		line("samples", "%s, %s lost", ky_quantity_count(a, facts->functions.samples),
 		     ky_quantity_count(b, facts->functions.samples_lost));
-	for (uint32_t i = 0; i < facts->hot_count; i++)
-		line(i ? "" : "hot", "%s: %s calls, then left alone (--hot)", facts->hot[i].name,
-		     ky_quantity_count(a, facts->hot[i].calls));
+	print_hot(facts);
 }
 
 static void print_losses(const struct ky_capture_facts *facts)
@@ -324,6 +342,7 @@ static void json_functions(struct ky_json_out *json, const struct ky_capture_fac
 		ky_json_out_begin(json, NULL, '{');
 		ky_json_out_text(json, "name", facts->hot[i].name);
 		ky_json_out_uint(json, "calls", facts->hot[i].calls);
+		ky_json_out_uint(json, "left_out", facts->hot[i].missed);
 		ky_json_out_end(json, '}');
 	}
 	ky_json_out_end(json, ']');

@@ -12,6 +12,7 @@
 #define BEFORE_NS 10000000
 #define STACKS_PER_SECOND 1000
 /* At twenty nanoseconds each: a tenth of a CPU for one function. */
+#define OVERHEAD_MAX 10000u
 #define HOT_PER_SECOND 5000000
 
 /* As enum ky_probe_engine has them. */
@@ -72,6 +73,23 @@ static int take_hot(void *context, const char *value)
 		"--hot %s is not a number of calls a second: use 0 to trace every function "
 		"however hot",
 		value);
+}
+
+/* Read a share of each thread's time: 5%, or 5; 0: no limit. */
+static int take_overhead(void *context, const char *value)
+{
+	struct ky_capture_command *const command = context;
+	char *end;
+	const unsigned long percent = strtoul(value, &end, 10);
+	command->functions_only = "overhead";
+	command->functions.overhead_percent = (uint32_t)percent;
+	command->overhead_given = true;
+	if (end != value && value[0] >= '0' && value[0] <= '9' && percent <= OVERHEAD_MAX &&
+	    (!*end || strcmp(end, "%") == 0))
+		return 0;
+	return ky_cli_usage("--overhead %s is not a share of the program's time: use 5%%, or 0 for "
+			    "no limit",
+			    value);
 }
 
 static int take_functions(void *context, const char *value)
@@ -260,6 +278,12 @@ const struct ky_option ky_capture_function_options[] = {
 	{"hot", AT(CALL, functions), .take = take_hot, .argument = "N",
 	 .help = "stop tracing a function that is called more than N times a second, and only count it "
 		 "(default 5000000; 0: never)"},
+	{"overhead", AT(CALL, functions), .take = take_overhead, .argument = "PERCENT",
+	 .help = "leave out functions that are called most, so that tracing costs each thread about this part of its "
+		 "own CPU time at most (default: 20% for attach, none for run; 0: no limit)",
+	 .more = "What a call costs is measured on this machine. Functions come back when there is room, and are tried "
+		 "again now and then. The summary says what was left out; counters in the trace say when, and how many "
+		 "calls a second each had. Engine patch and nops."},
 	{0},
 };
 

@@ -19,6 +19,7 @@ struct ky_capture_command {
 	const char *functions_only; /* an option that was given and needs --functions; NULL: none */
 	const char *output;         /* -o; NULL: the default */
 	const char *format;
+	bool overhead_given;
 	bool quiet, json, follow;
 	bool progress; /* a line while it runs, even though the program has the terminal */
 	bool no_kernel;

@@ -5,6 +5,9 @@
 
 #include <getopt.h>
 
+/* Of running programs, which may be somebody's service. */
+#define OVERHEAD_PERCENT 20u
+
 static int run(int argc, char **argv)
 {
 	struct ky_capture_command command;
@@ -24,6 +27,8 @@ static int run(int argc, char **argv)
 	} else if (!ky_capture_options_find(&command, &pids)) {
 		code = command.targets_missing ? KY_EXIT_NOTHING : KY_EXIT_FAILED;
 	} else {
+		if (!command.overhead_given && command.functions.hot_per_second)
+			command.functions.overhead_percent = OVERHEAD_PERCENT;
 		command.capture.scope = command.follow ? KY_PROCESSES_CHILDREN : KY_PROCESSES_GIVEN;
 		code = ky_capture_verb(&command);
 	}

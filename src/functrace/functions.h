@@ -169,6 +169,8 @@ struct ky_functrace_options {
 	bool entry_only;
 	/* limit of calls of one function; beyond it the function is no longer traced. 0: no limit */
 	uint64_t hot_per_second;
+	/* what tracing may cost a thread, as a part of its own time: functions that are called most are left out. 0: no limit */
+	uint32_t overhead_percent;
 	uint32_t samples_per_second; /* at most 10000; 0: the usual number */
 	/* engine pt: of each thread; 0: 4 MiB as root, otherwise what is allowed */
 	uint64_t aux_bytes;

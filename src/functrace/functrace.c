@@ -97,14 +97,13 @@ static void add_facts(struct ky_patch_facts *sum, const struct ky_patch_facts *f
 /* Keep the names, which belong to the patch that is about to end. */
 static void keep_hot(struct ky_functrace *functrace, const struct ky_patch *patch)
 {
-	const char *name;
-	uint64_t calls;
-	for (uint32_t i = 0; ky_patch_hot(patch, i, &name, &calls); i++) {
-		struct ky_functrace_hot_one hot = {.name = strdup(name), .calls = calls};
+	struct ky_patch_hot hot;
+	for (uint32_t i = 0; ky_patch_hot(patch, i, &hot); i++) {
+		hot.name = strdup(hot.name);
 		if (!hot.name)
 			return;
 		if (!KY_ARRAY_ADD(functrace->hot, functrace->hot_count, functrace->hot_room, hot)) {
-			free(hot.name);
+			free((char *)hot.name);
 			return;
 		}
 	}
@@ -205,7 +204,7 @@ void ky_functrace_close(struct ky_functrace **out, struct ky_functrace_facts *fa
 		facts->samples_lost = samples.lost;
 	}
 	for (uint32_t i = 0; i < functrace->hot_count; i++)
-		free(functrace->hot[i].name);
+		free((char *)functrace->hot[i].name);
 	KY_ARRAY_FREE(functrace->hot, functrace->hot_room);
 	KY_ARRAY_FREE(functrace->processes, functrace->room);
 	ky_selection_free(&functrace->selection);
@@ -542,12 +541,11 @@ void ky_functrace_names(const struct ky_functrace *functrace, ky_patch_name_fn o
 	}
 }
 
-bool ky_functrace_hot(const struct ky_functrace *functrace, uint32_t index, const char **name,
-		      uint64_t *calls)
+bool ky_functrace_hot(const struct ky_functrace *functrace, uint32_t index,
+		      struct ky_patch_hot *hot)
 {
 	if (index < functrace->hot_count) {
-		*name = functrace->hot[index].name;
-		*calls = functrace->hot[index].calls;
+		*hot = functrace->hot[index];
 		return true;
 	}
 	index -= functrace->hot_count;
@@ -556,9 +554,9 @@ bool ky_functrace_hot(const struct ky_functrace *functrace, uint32_t index, cons
 		uint32_t own = 0;
 		if (!patch)
 			continue;
-		if (ky_patch_hot(patch, index, name, calls))
+		if (ky_patch_hot(patch, index, hot))
 			return true;
-		while (ky_patch_hot(patch, own, name, calls))
+		while (ky_patch_hot(patch, own, hot))
 			own++;
 		index -= own;
 	}

@@ -58,8 +58,8 @@ void ky_functrace_restore_children(const struct ky_functrace_facts *facts,
 void ky_functrace_facts(const struct ky_functrace *functrace, struct ky_functrace_facts *facts);
 /* Call back with the names of all functions that the engine knows of the processes, wanted or not. */
 void ky_functrace_names(const struct ky_functrace *functrace, ky_patch_name_fn one, void *context);
-bool ky_functrace_hot(const struct ky_functrace *functrace, uint32_t index, const char **name,
-		      uint64_t *calls);
+bool ky_functrace_hot(const struct ky_functrace *functrace, uint32_t index,
+		      struct ky_patch_hot *hot);
 
 /* ---- the inside: shared by functrace.c and functrace_choose.c ---- */
 
@@ -81,11 +81,6 @@ struct ky_functrace_process {
 	uint64_t again_ns; /* after exec: time to patch the new program; 0: it is patched */
 };
 
-struct ky_functrace_hot_one {
-	char *name;
-	uint64_t calls;
-};
-
 struct ky_functrace {
 	struct ky_functrace_options options;
 	struct ky_selection *selection;
@@ -101,7 +96,7 @@ struct ky_functrace {
 	uint64_t looked_ns;      /* last check for exec */
 	uint32_t executed_lines; /* number of lines about it */
 	struct ky_patch_facts past;
-	struct ky_functrace_hot_one *hot; /* of processes that ended */
+	struct ky_patch_hot *hot; /* of processes that ended; the names are ours */
 	uint32_t hot_count, hot_room;
 };
 

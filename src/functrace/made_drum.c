@@ -13,6 +13,7 @@
 #include "core/ring.h"
 #include "os/os.h"
 #include "os/ticks.h"
+#include "process/drum_find.h"
 #include "process/proc.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@
 #define THREADS_MAX 16384u
 #define MODULES_MAX 4096u
 #define BUCKETS 256u
+#define WORD_LENGTH_SHIFT 33
 
 struct writer {
 	struct writer *next;
@@ -205,15 +207,19 @@ static bool owns_ring(const struct writer *w)
 	return w->ring.ring && __atomic_load_n(&w->ring.ring->owner, __ATOMIC_RELAXED) == w->tid;
 }
 
-static bool put(struct ky_made_drum *drum, struct writer *w, uint64_t ns, uint32_t site)
+/* Put an event; value is NULL for one without. */
+static bool put_value(struct ky_made_drum *drum, struct writer *w, uint64_t ns, uint32_t site,
+		      const uint64_t *value)
 {
+	const uint32_t words = value ? 1 : 0;
 	uint64_t *slot = NULL;
 	if (w && site != 0) {
 		w->last_ns = ns > w->last_ns ? ns : w->last_ns;
 		if (!owns_ring(w))
 			w->ring.ring = NULL;
 		w->ring.at = w->ring.pub.ky_pos;
-		slot = ky_ring_reserve_at(&drum->drum, &w->ring, w->tid, w->name, 0, w->last_ns);
+		slot = ky_ring_reserve_at(&drum->drum, &w->ring, w->tid, w->name, words,
+					  w->last_ns);
 	}
 	if (!slot) {
 		if (w && site != 0)
@@ -222,9 +228,39 @@ static bool put(struct ky_made_drum *drum, struct writer *w, uint64_t ns, uint32
 		__atomic_fetch_add(&drum->drum.header->lost_ringless, 1, __ATOMIC_RELAXED);
 		return false;
 	}
-	const uint64_t word = (uint64_t)site << KY_WORD_SITE_SHIFT | (uint32_t)w->last_ns;
-	ky_ring_commit(&w->ring.pub, slot, word, slot + 1);
+	const uint64_t word = (uint64_t)site << KY_WORD_SITE_SHIFT |
+			      (uint64_t)words << WORD_LENGTH_SHIFT | (uint32_t)w->last_ns;
+	if (value)
+		slot[1] = *value;
+	ky_ring_commit(&w->ring.pub, slot, word, slot + 1 + words);
 	return true;
+}
+
+static bool put(struct ky_made_drum *drum, struct writer *w, uint64_t ns, uint32_t site)
+{
+	return put_value(drum, w, ns, site, NULL);
+}
+
+uint32_t ky_made_drum_counter(struct ky_made_drum *drum, const char *category, const char *name)
+{
+	static const char *const keys[] = {"value"};
+	struct ky_drum *d = &drum->drum;
+	const struct ky_drum_category *c = ky_heap_category(d, category);
+	const struct kymo_site_info info = {.abi = KYMO_I_ABI,
+					    .kind = KYMO_KIND_COUNTER,
+					    .items = 1,
+					    .args = 1,
+					    .types = KYMO_TYPE_UINT,
+					    .name = name,
+					    .keys = keys};
+	const uint32_t site = c ? ky_heap_site(d, &info, (uint32_t)(c - d->categories)) : 0;
+	return site == d->header->overflow_site ? 0 : site;
+}
+
+void ky_made_drum_count(struct ky_made_drum *drum, pid_t tid, uint32_t site, uint64_t value)
+{
+	const uint64_t now = ky_tick_source_ticks(drum->drum.header->tick_source);
+	put_value(drum, writer_of(drum, tid), now, site, &value);
 }
 
 void ky_made_drum_begin(struct ky_made_drum *drum, pid_t tid, uint64_t monotonic_ns, uint32_t site)

@@ -60,6 +60,10 @@ void ky_made_drum_begin(struct ky_made_drum *drum, pid_t tid, uint64_t monotonic
 void ky_made_drum_end_span(struct ky_made_drum *drum, pid_t tid, uint64_t monotonic_ns);
 void ky_made_drum_instant(struct ky_made_drum *drum, pid_t tid, uint64_t monotonic_ns,
 			  uint32_t site);
+/* Add a trace point of a counter; 0 when there is no room. */
+uint32_t ky_made_drum_counter(struct ky_made_drum *drum, const char *category, const char *name);
+/* Set the value of a counter now, in a drum with ticks, too. */
+void ky_made_drum_count(struct ky_made_drum *drum, pid_t tid, uint32_t site, uint64_t value);
 /* End a thread and its open spans. */
 void ky_made_drum_gone(struct ky_made_drum *drum, pid_t tid, uint64_t monotonic_ns);
 

@@ -363,6 +363,8 @@ void ky_patch_free(struct ky_patch *patch)
 	ky_hash_index_free(&patch->by_address);
 	KY_ARRAY_FREE(patch->rewrites, patch->rewrites_room);
 	KY_ARRAY_FREE(patch->counts, patch->counts_room);
+	KY_ARRAY_FREE(patch->totals, patch->totals_room);
+	KY_ARRAY_FREE(patch->loads, patch->loads_room);
 	free(patch);
 }
 

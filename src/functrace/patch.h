@@ -44,11 +44,15 @@ void ky_patch_round(struct ky_patch *patch);
 /* Put everything back. gone: the process has ended already. facts may be NULL. */
 void ky_patch_close(struct ky_patch **patch, bool gone, struct ky_patch_facts *facts);
 void ky_patch_facts(const struct ky_patch *patch, struct ky_patch_facts *facts);
-/*
- * Return a function that is no longer traced because it was called too often, with its calls until then; false: no
- * more.
- */
-bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, const char **name, uint64_t *calls);
+/* A function that is not traced, or was not for a while, because it was called too often. */
+struct ky_patch_hot {
+	const char *name;
+	uint64_t calls;  /* that were counted */
+	uint64_t missed; /* about so many more, without its jump for the sake of overhead_percent */
+	bool limited;    /* hot_per_second: nothing is known of its calls since */
+};
+/* Return one of them; false: no more. */
+bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, struct ky_patch_hot *hot);
 
 /* Call back with the name of each function of each module, to suggest names when none of the wanted was found. */
 typedef void (*ky_patch_name_fn)(void *context, const char *module, const char *function);

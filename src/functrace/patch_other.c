@@ -36,9 +36,9 @@ void ky_patch_facts(const struct ky_patch *patch, struct ky_patch_facts *facts)
 	memset(facts, 0, sizeof(*facts));
 }
 
-bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, const char **name, uint64_t *calls)
+bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, struct ky_patch_hot *hot)
 {
-	(void)patch, (void)index, (void)name, (void)calls;
+	(void)patch, (void)index, (void)hot;
 	return false;
 }
 

@@ -97,6 +97,19 @@ struct ky_patch_spot {
 	bool hot;
 	uint64_t calls;      /* so far */
 	uint64_t calls_then; /* at the last check of the rate */
+	uint64_t recent;     /* calls between the last two checks */
+	/* patch_overhead.c: how often its jump was taken out, when last, and its calls a nanosecond then */
+	uint32_t outs;
+	uint32_t counter; /* trace point of the counter of its rate while it is out; 0: none */
+	uint64_t out_since;
+	double rate;
+	double missed; /* calls while it was out, about */
+};
+
+/* What the thread of a state had done at the last look. */
+struct ky_patch_load {
+	uint32_t tid, calls;
+	uint64_t cpu_ns;
 };
 
 /* Bytes to overwrite. */
@@ -119,6 +132,7 @@ struct ky_patch_edits {
 	uint32_t count, room;
 	struct ky_patch_run *runs;
 	uint32_t runs_count, runs_room;
+	bool again; /* jumps that were there before: it does not matter if one is dropped */
 };
 
 /* A stub of an earlier attach, whose bytes must change while all threads are stopped. */
@@ -159,6 +173,14 @@ struct ky_patch {
 	uint64_t looked_ns; /* and of the last look at locked memory */
 	size_t counts_room;
 	uint32_t *counts; /* counts of a state, while they are summed */
+	uint32_t *totals; /* of each state, the sum of its counts */
+	uint32_t totals_count, totals_room;
+
+	/* patch_overhead.c: the looks so far, up to a limit, and what was known at the last */
+	struct ky_patch_load *loads;
+	uint32_t loads_room, looks;
+	uint64_t cpu_ns, calls_then;
+	double call_ns; /* cost of a call */
 };
 
 void ky_patch_note(const struct ky_patch *patch, const char *format, ...)
@@ -315,6 +337,18 @@ void ky_patch_table_set(struct ky_patch *patch, uint32_t entry, bool set);
 void ky_patch_table_count(struct ky_patch *patch);
 /* Now and then, count the calls, and take the jumps out of functions that are called too often. */
 void ky_patch_table_cool(struct ky_patch *patch);
+/* Take the jumps of entries out for now, or put them back. spot.hot tells which are out afterwards. */
+void ky_patch_table_take_out(struct ky_patch *patch, const uint32_t *entries, uint32_t count);
+void ky_patch_table_put_back(struct ky_patch *patch, const uint32_t *entries, uint32_t count);
+/* Write into the trace that an entry's function is left out, with its rate, or is not any more. */
+void ky_patch_table_left_out(struct ky_patch *patch, uint32_t entry);
+
+/* ---- patch_overhead.c ---- */
+
+/* Report whether it is time to count the calls. rests: so much time has passed that counting costs little. */
+bool ky_patch_overhead_due(struct ky_patch *patch, uint64_t elapsed_ns, bool rests);
+/* After the calls were counted: take jumps out, or put them back. */
+void ky_patch_overhead_look(struct ky_patch *patch);
 
 /* ---- patch_edits.c ---- */
 

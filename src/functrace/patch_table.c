@@ -16,9 +16,10 @@
 #include "functrace/patch_parts.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#define LOOK_NS UINT64_C(100000000)
 #define READ_ENTRIES 16384u
 #define BYTE_NS UINT64_C(20) /* time between two checks, for each byte of counts */
 
@@ -174,7 +175,8 @@ static uint32_t counts_used(const struct ky_patch *patch)
 static bool sum(struct ky_patch *patch, uint32_t used)
 {
 	const size_t count = counts_used(patch);
-	if (!KY_ARRAY_GROW(patch->counts, patch->counts_room, count * 2 + 1))
+	if (!KY_ARRAY_GROW(patch->counts, patch->counts_room, count * 2 + 1) ||
+	    !KY_ARRAY_GROW(patch->totals, patch->totals_room, used + 1))
 		return false;
 	uint32_t *const sums = patch->counts;
 	memset(sums, 0, count * sizeof(*sums));
@@ -183,9 +185,14 @@ static bool sum(struct ky_patch *patch, uint32_t used)
 			patch->home.states + i * patch->home.state_bytes + KY_STATE_COUNTS;
 		if (ky_remote_read(&patch->remote, at, sums + count, count * sizeof(*sums)))
 			return false;
-		for (size_t j = 0; j < count; j++)
+		uint32_t total = 0;
+		for (size_t j = 0; j < count; j++) {
 			sums[j] += sums[count + j];
+			total += sums[count + j];
+		}
+		patch->totals[i] = total;
 	}
+	patch->totals_count = used;
 	return true;
 }
 
@@ -201,70 +208,149 @@ void ky_patch_table_count(struct ky_patch *patch)
 	}
 }
 
-/* Add the jumps to take out to edits. */
-static void collect(struct ky_patch *patch, struct ky_patch_edits *edits, uint64_t elapsed_ns)
+/* Note the calls since the last check. */
+static void rate(struct ky_patch *patch)
 {
-	const double limit =
-		(double)patch->options.hot_per_second * (double)elapsed_ns / 1000000000.0;
 	for (uint32_t i = 0; i < patch->table_count; i++) {
 		struct ky_patch_spot *spot = &patch->spots[i];
-		const struct ky_agent_patch *entry = &patch->table[i];
-		const uint64_t calls = spot->calls - spot->calls_then;
+		spot->recent = spot->calls - spot->calls_then;
 		spot->calls_then = spot->calls;
-		/* Those that share the last count are not known to be called often. */
-		if (i + 1 >= patch->home.counts || !spot->wanted || spot->hot || !entry->set ||
-		    (double)calls <= limit)
-			continue;
-		if (!ky_patch_edits_add(edits, entry->address, i, entry->after, entry->before,
-					entry->bytes))
-			return;
 	}
 }
 
-static void take_out(struct ky_patch *patch, struct ky_patch_edits *edits)
+void ky_patch_table_take_out(struct ky_patch *patch, const uint32_t *entries, uint32_t count)
 {
+	struct ky_patch_edits edits = {0};
 	char message[KY_MESSAGE_BYTES];
-	if (ky_patch_edits_prepare(edits, &patch->remote) || ky_patch_stop(patch, message))
-		return;
-	const bool done =
-		!ky_agent_memory_left(patch) && !ky_patch_edits_write(edits, &patch->remote);
-	ky_patch_go(patch);
-	for (uint32_t i = 0; done && i < edits->count; i++) {
-		if (!edits->items[i].good)
+	bool done = count != 0;
+	for (uint32_t i = 0; done && i < count; i++) {
+		const struct ky_agent_patch *entry = &patch->table[entries[i]];
+		done = ky_patch_edits_add(&edits, entry->address, entries[i], entry->after,
+					  entry->before, entry->bytes);
+	}
+	done = done && !ky_patch_edits_prepare(&edits, &patch->remote) &&
+	       !ky_patch_stop(patch, message);
+	if (done) {
+		done = !ky_agent_memory_left(patch) &&
+		       !ky_patch_edits_write(&edits, &patch->remote);
+		ky_patch_go(patch);
+	}
+	for (uint32_t i = 0; done && i < edits.count; i++) {
+		if (!edits.items[i].good)
 			continue;
-		patch->spots[edits->items[i].entry].hot = true;
-		ky_patch_table_set(patch, edits->items[i].entry, false);
+		patch->spots[edits.items[i].entry].hot = true;
+		ky_patch_table_set(patch, edits.items[i].entry, false);
 		patch->facts.hot++;
 		patch->facts.patched--;
 	}
+	ky_patch_edits_free(&edits);
+}
+
+/* Set jumps while all threads are stopped. The table has them first: another kymo may have to take them out. */
+static bool set_again(struct ky_patch *patch, struct ky_patch_edits *edits)
+{
+	if (ky_agent_memory_left(patch))
+		return false;
+	ky_patch_threads_move(patch, edits);
+	if (ky_remote_apply(&patch->remote))
+		return false;
+	for (uint32_t i = 0; i < edits->count; i++)
+		if (edits->items[i].good)
+			ky_patch_table_set(patch, edits->items[i].entry, true);
+	return !ky_patch_edits_write(edits, &patch->remote);
+}
+
+void ky_patch_table_put_back(struct ky_patch *patch, const uint32_t *entries, uint32_t count)
+{
+	struct ky_patch_edits edits = {.again = true};
+	char message[KY_MESSAGE_BYTES];
+	bool done = count != 0;
+	for (uint32_t i = 0; done && i < count; i++) {
+		const struct ky_agent_patch *entry = &patch->table[entries[i]];
+		struct ky_patch_edit *edit =
+			ky_patch_edits_add(&edits, entry->address, entries[i], entry->before,
+					   entry->after, entry->bytes);
+		done = edit != NULL;
+		if (edit)
+			edit->prologue = patch->spots[entries[i]].prologue;
+	}
+	done = done && !ky_patch_edits_prepare(&edits, &patch->remote) &&
+	       !ky_patch_stop(patch, message);
+	if (done) {
+		done = set_again(patch, &edits);
+		ky_patch_go(patch);
+	}
+	for (uint32_t i = 0; done && i < edits.count; i++) {
+		const uint32_t entry = edits.items[i].entry;
+		if (!edits.items[i].good) {
+			ky_patch_table_set(patch, entry, false);
+			continue;
+		}
+		patch->spots[entry].hot = false;
+		patch->facts.hot--;
+		patch->facts.patched++;
+	}
+	ky_patch_edits_free(&edits);
+}
+
+void ky_patch_table_left_out(struct ky_patch *patch, uint32_t entry)
+{
+	struct ky_patch_spot *spot = &patch->spots[entry];
+	const char *module = patch->modules[spot->module].name;
+	char name[KY_MESSAGE_BYTES];
+	if (!spot->counter) {
+		snprintf(name, sizeof(name), "left out, calls/s: %.200s", spot->function->name);
+		spot->counter = ky_made_drum_counter(&patch->drum, module, name);
+	}
+	ky_made_drum_count(&patch->drum, getpid(), spot->counter,
+			   spot->hot ? (uint64_t)(spot->rate * 1e9) : 0);
+}
+
+/* Take the jumps out of functions that are called more often than --hot says. */
+static void cool_hot(struct ky_patch *patch, uint64_t elapsed_ns)
+{
+	const double limit =
+		(double)patch->options.hot_per_second * (double)elapsed_ns / 1000000000.0;
+	uint32_t *hot = NULL, count = 0, room = 0;
+	for (uint32_t i = 0; i < patch->table_count; i++) {
+		const struct ky_patch_spot *spot = &patch->spots[i];
+		/* Those that share the last count are not known to be called often. */
+		if (i + 1 >= patch->home.counts || !spot->wanted || spot->hot ||
+		    !patch->table[i].set || (double)spot->recent <= limit)
+			continue;
+		if (!KY_ARRAY_ADD(hot, count, room, i))
+			break;
+	}
+	ky_patch_table_take_out(patch, hot, count);
+	KY_ARRAY_FREE(hot, room);
 }
 
 void ky_patch_table_cool(struct ky_patch *patch)
 {
-	struct ky_patch_edits edits = {0};
 	const uint64_t now = (uint64_t)ky_clock_monotonic();
 	const uint64_t bytes = (uint64_t)states_used(patch) * patch->table_count * 4;
 	const uint64_t elapsed = now - patch->rated_ns;
-	if (elapsed < LOOK_NS || elapsed < bytes * BYTE_NS)
+	if (!ky_patch_overhead_due(patch, elapsed, elapsed >= bytes * BYTE_NS))
 		return;
 	ky_patch_table_count(patch);
 	patch->rated_ns = now;
-	if (!patch->options.hot_per_second)
-		return;
-	collect(patch, &edits, elapsed);
-	if (edits.count)
-		take_out(patch, &edits);
-	ky_patch_edits_free(&edits);
+	rate(patch);
+	if (patch->options.overhead_percent)
+		ky_patch_overhead_look(patch);
+	if (patch->options.hot_per_second)
+		cool_hot(patch, elapsed);
 }
 
-bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, const char **name, uint64_t *calls)
+bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, struct ky_patch_hot *hot)
 {
 	for (uint32_t i = 0; i < patch->table_count; i++) {
 		const struct ky_patch_spot *spot = &patch->spots[i];
-		if (!spot->hot || !spot->function || index--)
+		if ((!spot->hot && !spot->outs) || !spot->function || index--)
 			continue;
-		*name = spot->function->name;
-		*calls = spot->calls;
+		*hot = (struct ky_patch_hot){.name = spot->function->name,
+					     .calls = spot->calls,
+					     .missed = (uint64_t)spot->missed,
+					     .limited = spot->hot && !spot->outs};
 		return true;
 	}
 	return false;

@@ -138,6 +138,8 @@ struct moving {
 static void drop(struct ky_patch *patch, struct moving *moving, struct ky_patch_edit *edit)
 {
 	ky_patch_edits_drop(moving->edits, edit);
+	if (moving->edits->again)
+		return;
 	ky_patch_table_set(patch, edit->entry, false);
 	patch->spots[edit->entry].wanted = false;
 	moving->left_alone++;

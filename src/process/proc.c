@@ -195,6 +195,13 @@ int ky_proc_comm(pid_t pid, pid_t tid, char *name, size_t room)
 	return bytes < 0 ? bytes : (int)strlen(name);
 }
 
+uint64_t ky_proc_cpu_ns(pid_t pid, pid_t tid)
+{
+	char path[PATH_BYTES], text[96];
+	make_path(path, pid, tid, "schedstat");
+	return read_text(path, text, sizeof(text)) > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
 int ky_proc_exe(pid_t pid, char *path, size_t room)
 {
 	char link[PATH_BYTES];

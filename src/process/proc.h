@@ -57,6 +57,8 @@ pid_t ky_proc_inner_pid(pid_t pid);
  * and an empty name.
  */
 int ky_proc_comm(pid_t pid, pid_t tid, char *name, size_t room);
+/* Return how long a thread of a process has run on CPUs; 0: unknown. */
+uint64_t ky_proc_cpu_ns(pid_t pid, pid_t tid);
 /* Read the path of the program that a process runs. Its bytes; -errno, and an empty path. */
 int ky_proc_exe(pid_t pid, char *path, size_t room);
 /* Open a file of /proc/PID. A descriptor, -ESRCH or another -errno. */

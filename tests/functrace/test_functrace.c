@@ -164,10 +164,10 @@ void ky_patch_facts(const struct ky_patch *patch, struct ky_patch_facts *facts)
 					 .stopped_ns = 7};
 }
 
-bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, const char **name, uint64_t *calls)
+bool ky_patch_hot(const struct ky_patch *patch, uint32_t index, struct ky_patch_hot *hot)
 {
-	*name = patch->pid == getpid() ? "own" : "other";
-	*calls = 10 + index;
+	*hot = (struct ky_patch_hot){.name = patch->pid == getpid() ? "own" : "other",
+				     .calls = 10 + index};
 	return index < 2;
 }
 
@@ -472,8 +472,7 @@ static void all_processes_have_the_first_ones_engine(void **state)
 static void what_is_known_of_processes_that_ended_is_kept(void **state)
 {
 	(void)state;
-	const char *name;
-	uint64_t calls;
+	struct ky_patch_hot hot;
 	struct ky_functrace_facts facts;
 	struct ky_functrace *functrace = open_with(KY_FUNCTRACE_PATCH);
 	assert_int_equal(add_own(functrace), 0);
@@ -483,11 +482,11 @@ static void what_is_known_of_processes_that_ended_is_kept(void **state)
 	assert_true(machine.gone);
 	assert_int_equal(machine.patches_open, 1);
 	for (uint32_t i = 0; i < 4; i++) {
-		assert_true(ky_functrace_hot(functrace, i, &name, &calls));
-		assert_string_equal(name, i < 2 ? "other" : "own");
-		assert_int_equal(calls, 10 + i % 2);
+		assert_true(ky_functrace_hot(functrace, i, &hot));
+		assert_string_equal(hot.name, i < 2 ? "other" : "own");
+		assert_int_equal(hot.calls, 10 + i % 2);
 	}
-	assert_false(ky_functrace_hot(functrace, 4, &name, &calls));
+	assert_false(ky_functrace_hot(functrace, 4, &hot));
 	ky_functrace_facts(functrace, &facts);
 	assert_int_equal(facts.patch.calls, 201);
 	ky_functrace_close(&functrace, &facts);

@@ -358,8 +358,7 @@ static void what_is_called_too_often_is_left_alone(void **state)
 	struct seen seen;
 	struct ky_functrace_options options = options_for("leaf,counted", &seen);
 	struct ky_patch_facts facts = {0};
-	const char *name = NULL;
-	uint64_t calls = 0;
+	struct ky_patch_hot hot;
 	(void)state;
 	options.hot_per_second = 50000; /* leaf is called a thousand times as often */
 	target_start(&target, getenv("KYMO_TARGET_COUNTER"), "once");
@@ -370,11 +369,53 @@ static void what_is_called_too_often_is_left_alone(void **state)
 		ky_patch_round(patch);
 		ky_patch_facts(patch, &facts);
 	}
-	assert_true(ky_patch_hot(patch, 0, &name, &calls));
-	assert_string_equal(name, "leaf");
-	assert_true(calls > 2000);
-	assert_false(ky_patch_hot(patch, 1, &name, &calls));
+	assert_true(ky_patch_hot(patch, 0, &hot));
+	assert_string_equal(hot.name, "leaf");
+	assert_true(hot.limited && hot.calls > 2000);
+	assert_false(ky_patch_hot(patch, 1, &hot));
 	assert_int_equal(facts.patched, 1);
+	ky_patch_close(&patch, false, &facts);
+	assert_int_equal(differences(target.pid), 0);
+	assert_int_equal(target_end(&target), 0);
+	free_options(&options);
+}
+
+/* Let the target work until the number of functions without their jumps is another. */
+static void work_until_hot_changes(struct target *target, struct ky_patch *patch)
+{
+	struct ky_patch_facts before, now;
+	ky_patch_facts(patch, &before);
+	do {
+		for (int i = 0; i < 100; i++)
+			ask(target);
+		ky_patch_round(patch);
+		ky_patch_facts(patch, &now);
+	} while (now.hot == before.hot);
+	assert_int_equal(now.hot + now.patched, before.hot + before.patched);
+}
+
+static void tracing_costs_what_it_may(void **state)
+{
+	struct target target;
+	struct seen seen;
+	struct ky_functrace_options options = options_for("leaf,counted", &seen);
+	struct ky_patch_facts facts = {0};
+	struct ky_patch_hot hot;
+	(void)state;
+	options.overhead_percent = 1;
+	target_start(&target, getenv("KYMO_TARGET_COUNTER"), "once");
+	struct ky_patch *patch = attach(&target, &options);
+	work_until_hot_changes(&target, patch);
+	assert_true(ky_patch_hot(patch, 0, &hot));
+	assert_string_equal(hot.name, "leaf");
+	assert_true(!hot.limited && hot.calls > 2000);
+	/* It is tried again after a while, then left out for longer; its calls in between are estimated. */
+	work_until_hot_changes(&target, patch);
+	ky_patch_facts(patch, &facts);
+	assert_int_equal(facts.hot, 0);
+	work_until_hot_changes(&target, patch);
+	assert_true(ky_patch_hot(patch, 0, &hot));
+	assert_true(hot.missed > 0);
 	ky_patch_close(&patch, false, &facts);
 	assert_int_equal(differences(target.pid), 0);
 	assert_int_equal(target_end(&target), 0);
@@ -641,6 +682,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(a_stripped_program_is_patched),
 		cmocka_unit_test(only_beginnings_are_recorded_when_asked),
 		cmocka_unit_test(what_is_called_too_often_is_left_alone),
+		cmocka_unit_test(tracing_costs_what_it_may),
 		cmocka_unit_test(programs_are_patched_before_they_begin),
 		cmocka_unit_test(what_is_loaded_later_is_patched),
 		cmocka_unit_test(nops_are_used_where_they_are),

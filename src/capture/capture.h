@@ -111,11 +111,11 @@ struct ky_capture_facts {
 	struct ky_functrace_facts functions;
 	struct ky_capture_hot hot[KY_CAPTURE_HOT_MAX];
 	uint32_t hot_count, hot_all; /* those above, and all that there were */
-	bool started;     /* run: the program ran */
-	bool exec_failed; /* run: it could not be executed */
-	int status;       /* run: as waitpid() has it; -1: unknown */
-	uint32_t given;   /* processes that were requested and are recorded */
-	uint32_t hidden;  /* processes that this user may not inspect, now */
+	bool started;                /* run: the program ran */
+	bool exec_failed;            /* run: it could not be executed */
+	int status;                  /* run: as waitpid() has it; -1: unknown */
+	uint32_t given;              /* processes that were requested and are recorded */
+	uint32_t hidden;             /* processes that this user may not inspect, now */
 	uint32_t
 		crowded; /* processes that were not looked into: their users have too many descriptors */
 	uint64_t missed;       /* processes with a drum that ended before it was found */

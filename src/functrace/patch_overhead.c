@@ -22,7 +22,7 @@
 #include <time.h>
 
 #define MILLISECOND UINT64_C(1000000)
-/* Looks are rare once the program is known; when functions have got their jumps back they begin anew. */
+/* Looks are rare once the program is known; when functions have got their jumps back they are frequent again. */
 #define LOOKS_SOON 5u
 #define LOOK_FIRST_NS (5 * MILLISECOND)
 #define LOOK_NS (100 * MILLISECOND)

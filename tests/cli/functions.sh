@@ -31,6 +31,8 @@ refused 'entry-only is about functions' 'needs --functions' run --entry-only -- 
 refused 'hot is about functions' 'needs --functions' run --hot 5 -- true
 refused 'engines of functions are about functions' 'needs --functions' run --engine patch -- true
 refused 'hot is a number' 'is not a number of calls' run --functions --hot often -- true
+refused 'overhead is about functions' 'needs --functions' run --overhead 5 -- true
+refused 'overhead is a share' 'is not a share' run --functions --overhead much -- true
 refused 'an unknown engine' 'use auto, pt, nops, patch or sample' run --functions --engine magic -- true
 refused 'record has no functions' 'kymo attach' record --functions
 refused 'a list that selects nothing' 'the glob is empty' run --functions=module: -- true

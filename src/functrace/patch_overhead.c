@@ -244,7 +244,7 @@ bool ky_patch_overhead_due(struct ky_patch *patch, uint64_t elapsed_ns, bool res
 	const uint64_t least = soon ? LOOK_FIRST_NS << patch->looks : LOOK_NS;
 	if (!patch->options.overhead_percent)
 		return rests && elapsed_ns >= LOOK_NS;
-	if (!patch->call_ns)
+	if (patch->call_ns <= 0)
 		patch->call_ns = measure_reading() * (patch->entry_only ? COST_ENTRY : COST_CALL);
 	return elapsed_ns >= least && (rests || soon) &&
 	       process_cpu_ns(patch->remote.pid) - patch->cpu_ns >= LOOK_CPU_NS;

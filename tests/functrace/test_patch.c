@@ -398,7 +398,7 @@ static void tracing_costs_what_it_may(void **state)
 {
 	struct target target;
 	struct seen seen;
-	struct ky_functrace_options options = options_for("leaf,counted", &seen);
+	struct ky_functrace_options options = options_for("leaf", &seen);
 	struct ky_patch_facts facts = {0};
 	struct ky_patch_hot hot;
 	(void)state;

@@ -203,6 +203,8 @@ struct ky_merge_input {
 struct ky_merge_how {
 	const char *by; /* only "clocks" or only "flows"; NULL: either */
 	struct ky_cli_load load;
+	struct ky_export_left
+		*left; /* NULL, or for the kernel's rows of other hosts, which are left out */
 };
 
 /* Load and align all; report what fails. Return an enum ky_exit. */

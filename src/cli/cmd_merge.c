@@ -102,7 +102,7 @@ static int finish_progress(void *context, uint64_t done, uint64_t all)
 }
 
 static int put_all(struct ky_trace *merged, struct ky_merge_input *inputs, uint32_t count,
-		   uint64_t *left_sched)
+		   struct ky_export_left *left)
 {
 	bool kernel_taken = false;
 	int error = 0;
@@ -112,7 +112,8 @@ static int put_all(struct ky_trace *merged, struct ky_merge_input *inputs, uint3
 					inputs[i].trace->raw_events.rows.count;
 		const bool kernel = has_kernel && !kernel_taken && !inputs[i].machine;
 		kernel_taken |= kernel;
-		*left_sched += kernel ? 0 : inputs[i].trace->sched.rows.count;
+		left->sched += kernel ? 0 : inputs[i].trace->sched.rows.count;
+		left->raw_events += kernel ? 0 : inputs[i].trace->raw_events.rows.count;
 		error = ky_merge_add(merged, inputs[i].trace, inputs[i].alignment.offset_ns,
 				     inputs[i].machine, kernel);
 		ky_trace_close(&inputs[i].trace);
@@ -124,17 +125,19 @@ int ky_merge_put(struct ky_trace **merged, struct ky_merge_input *inputs, uint32
 		 const struct ky_merge_how *how)
 {
 	struct ky_cli_load load = how->load;
-	uint64_t left_sched = 0;
+	struct ky_export_left left = {0};
+	char text[KY_MESSAGE_BYTES];
 	int error = ky_trace_open(merged);
 	if (!error) {
 		(*merged)->clock = inputs[0].trace->clock;
 		(*merged)->format = inputs[0].trace->format;
-		error = put_all(*merged, inputs, count, &left_sched);
+		error = put_all(*merged, inputs, count, &left);
 	}
-	if (left_sched && !load.quiet)
-		ky_cli_error("%" PRIu64
-			     " scheduling slices are left out: those of one host only fit",
-			     left_sched);
+	if ((left.sched || left.raw_events) && !load.quiet)
+		ky_cli_error("left out: %s: those of one host only fit",
+			     ky_export_left_text(&left, text, sizeof(text)));
+	if (how->left)
+		*how->left = left;
 	if (!error)
 		error = ky_trace_finish(*merged, finish_progress, &load);
 	ky_cli_progress_end();
@@ -297,11 +300,12 @@ static void end_json(struct merge_json *json, const struct ky_export_left *left)
 
 static int merge(const struct options *o, struct ky_merge_input *inputs, uint32_t count)
 {
-	struct ky_export_left left;
+	struct ky_export_left left, other_hosts = {0};
 	struct ky_trace *merged = NULL;
 	struct merge_json json;
 	const struct ky_merge_how how = {.by = o->by,
-					 .load = {.format = o->input_format, .quiet = o->quiet}};
+					 .load = {.format = o->input_format, .quiet = o->quiet},
+					 .left = &other_hosts};
 	int code = ky_merge_load(inputs, count, &how);
 	if (code != KY_EXIT_DONE)
 		return code;
@@ -313,6 +317,10 @@ static int merge(const struct options *o, struct ky_merge_input *inputs, uint32_
 	code = error ? KY_EXIT_FAILED
 		     : ky_output_write(merged, NULL, o->output, o->format, o->quiet || o->json,
 				       &left);
+	if (code == KY_EXIT_DONE) {
+		left.sched += other_hosts.sched;
+		left.raw_events += other_hosts.raw_events;
+	}
 	end_json(&json, code == KY_EXIT_DONE ? &left : NULL);
 	ky_trace_close(&merged);
 	return code;

@@ -162,6 +162,20 @@ def told(kymo):
     check("two times that the CPU was idle, no snapshot of clocks", (left["sched"], left["clock_snapshots"]) == (2, 0), left)
 
 
+def merged(kymo):
+    """Of the kernel's rows, those of one host are taken."""
+    write([
+        ("threads", 1, [("tid", 8, [7])]),
+        ("sched", 2, [("ts", 8, [5, 9]), ("dur", 8, [4, 3]), ("cpu", 4, [0, 0]), ("thread", 4, [0, 0])]),
+        ("raw_events", 3, [("ts", 8, [5, 6, 7]), ("name", 4, [1, 1, 1]), ("cpu", 4, [0, 0, 0])]),
+    ])
+    os.rename("made.kymo", "other.kymo")
+    write([("threads", 1, [("tid", 8, [7])]), ("logs", 1, [("ts", 8, [1])]),
+           ("raw_events", 1, [("ts", 8, [5]), ("name", 4, [1]), ("cpu", 4, [0])])])
+    left = answer(kymo, "merge", "--json", "-q", "made.kymo", "other.kymo", "--offset", "other.kymo=0", "-o", "both.kymo")["left_out"]
+    check("what is left out of the other", (left["sched"], left["kernel_events"]) == (2, 3), left)
+
+
 def profiles(kymo):
     """Spans before time 0, and a deep recursion with many calls in its innermost one."""
     deep, leaves = 2000, 3000
@@ -208,6 +222,7 @@ def main():
         twice(kymo)
         proportion(kymo)
         told(kymo)
+        merged(kymo)
         profiles(kymo)
         os.chdir("/")
     return failed

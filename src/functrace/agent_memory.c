@@ -106,11 +106,6 @@ static uint64_t map(struct ky_patch *patch, uint64_t at, uint64_t bytes, int pro
 	return result < 0 && result > -4096 ? 0 : (uint64_t)result;
 }
 
-uint64_t ky_agent_memory_map_at(struct ky_patch *patch, uint64_t at, uint64_t bytes)
-{
-	return map(patch, at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE | MAP_NORESERVE);
-}
-
 uint64_t ky_agent_memory_map(struct ky_patch *patch, uint64_t bytes)
 {
 	return map(patch, 0, page_up(bytes), PROT_READ | PROT_WRITE, MAP_NORESERVE);

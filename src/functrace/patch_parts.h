@@ -234,8 +234,6 @@ uint32_t ky_agent_memory_region(struct ky_patch *patch, const struct ky_patch_mo
 				uint64_t bytes);
 /* While all threads are stopped: map memory that costs nothing until it is touched; 0: failed. */
 uint64_t ky_agent_memory_map(struct ky_patch *patch, uint64_t bytes);
-/* Do so at an address where nothing is. */
-uint64_t ky_agent_memory_map_at(struct ky_patch *patch, uint64_t at, uint64_t bytes);
 /* Have states wiped in forked children, and left out of core files. Return 0 or -errno. */
 int ky_agent_memory_wipe(struct ky_patch *patch, uint64_t states, uint64_t bytes);
 /* Report whether the process has locked memory. */

@@ -108,8 +108,9 @@ static int64_t copy(const struct ky_pt_image *image, int fd, uint64_t offset, ui
 	return error ? error : (int64_t)done;
 }
 
-int ky_pt_image_add_file(struct ky_pt_image *image, int fd, uint64_t offset, uint64_t bytes,
-			 uint64_t address)
+/* Add bytes of a file from an offset on, as many of them as it has. Return 0 or -errno. */
+static int add_file(struct ky_pt_image *image, int fd, uint64_t offset, uint64_t bytes,
+		    uint64_t address)
 {
 	const int error = check_room(image, bytes);
 	if (error)
@@ -121,7 +122,8 @@ int ky_pt_image_add_file(struct ky_pt_image *image, int fd, uint64_t offset, uin
 	return 0;
 }
 
-int ky_pt_image_add_again(struct ky_pt_image *image, uint32_t section, uint64_t address)
+/* Add the bytes of an earlier section of that number, mapped at another address. Return 0 or -errno. */
+static int add_again(struct ky_pt_image *image, uint32_t section, uint64_t address)
 {
 	if (section >= image->count)
 		return -EINVAL;
@@ -224,10 +226,9 @@ static int add_code(struct ky_pt_space *space, const struct ky_address_range *ra
 		const struct ky_pt_code *one = &space->codes[i];
 		if (one->module == code.module && one->offset == code.offset &&
 		    one->bytes == code.bytes)
-			return ky_pt_image_add_again(&space->image, one->section, range->start);
+			return add_again(&space->image, one->section, range->start);
 	}
-	const int error =
-		ky_pt_image_add_file(&space->image, fd, code.offset, code.bytes, range->start);
+	const int error = add_file(&space->image, fd, code.offset, code.bytes, range->start);
 	if (!error)
 		(void)KY_ARRAY_ADD(space->codes, space->codes_count, space->codes_room, code);
 	return error;

@@ -59,15 +59,8 @@ struct ky_pt_image {
 /* Open an empty image. read may be NULL. Return 0 or -errno. */
 int ky_pt_image_open(struct ky_pt_image *image, ky_pt_image_read_fn read, void *context);
 void ky_pt_image_close(struct ky_pt_image *image);
-/*
- * Add code that is mapped at an address: bytes in memory, or of a file from an offset on (as many of them as it has).
- * Return 0 or -errno.
- */
+/* Add code that is mapped at an address: bytes in memory. Return 0 or -errno. */
 int ky_pt_image_add(struct ky_pt_image *image, const void *code, uint64_t bytes, uint64_t address);
-int ky_pt_image_add_file(struct ky_pt_image *image, int fd, uint64_t offset, uint64_t bytes,
-			 uint64_t address);
-/* Add the bytes of an earlier section of that number, mapped at another address. Return 0 or -errno. */
-int ky_pt_image_add_again(struct ky_pt_image *image, uint32_t section, uint64_t address);
 /* Return the image for a decoder, valid until the next addition; NULL without memory. */
 struct pt_image *ky_pt_image_get(struct ky_pt_image *image);
 

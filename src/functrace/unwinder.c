@@ -36,147 +36,36 @@ bool ky_stack_dump_read(struct ky_stack_dump *dump, const struct perf_event_head
 	return !cursor.short_of && dump->stack_bytes <= room;
 }
 
-/* ---- walking ---- */
+/* ---- rows: rules for the caller's registers ---- */
 
-#define ROWS (1u << 15)
-#define FRAME_POINTER 6u
+enum ky_unwind_kind { KY_UNWIND_EMPTY, KY_UNWIND_NONE, KY_UNWIND_PLAIN, KY_UNWIND_RULES };
 
-struct ky_unwinder {
-	struct ky_unwind_row rows[ROWS];
+#define KY_UNWIND_SAME INT32_MAX /* the register is unchanged */
+/* it is lost; of the return address: this is the outermost frame */
+#define KY_UNWIND_UNDEFINED INT32_MIN
+
+struct ky_unwind_row {
+	uint64_t address; /* of the file */
+	uint32_t module;
+	uint8_t kind;
+	uint8_t cfa_register;
+	bool signal; /* the caller was interrupted at its address, and called nothing */
+	int32_t cfa_offset;
+	int32_t saved[KY_STACK_REGISTERS_COUNT]; /* from the CFA */
+	Dwarf_Frame *frame;                      /* RULES */
 };
 
-int ky_unwinder_open(struct ky_unwinder **unwinder)
-{
-	*unwinder = calloc(1, sizeof(**unwinder));
-	return *unwinder ? 0 : -ENOMEM;
-}
-
-void ky_unwinder_close(struct ky_unwinder **unwinder)
-{
-	for (uint32_t i = 0; *unwinder && i < ROWS; i++)
-		ky_unwind_row_free(&(*unwinder)->rows[i]);
-	free(*unwinder);
-	*unwinder = NULL;
-}
-
-static const struct ky_unwind_row *row_at(struct ky_unwinder *unwinder,
-					  const struct ky_stack_modules *modules,
-					  const struct ky_address_range *range, uint64_t pc)
-{
-	uint64_t address;
-	const struct ky_stack_module *module = range ? &modules->items[range->module] : NULL;
-	if (!module ||
-	    !ky_stack_module_address(module, pc - range->start + range->offset, &address))
-		return NULL;
-	const uint64_t hash = (address ^ (uint64_t)range->module << 40) * 0x9e3779b97f4a7c15u;
-	struct ky_unwind_row *row = &unwinder->rows[hash >> 49];
-	if (row->kind == KY_UNWIND_EMPTY || row->address != address ||
-	    row->module != range->module) {
-		ky_unwind_row_free(row);
-		ky_unwind_row_fill(row, module, range->module, address);
-	}
-	return row->kind == KY_UNWIND_NONE ? NULL : row;
-}
-_Static_assert(ROWS == 1u << (64 - 49), "the hash's upper bits");
-
-/* Do as ky_unwind_row_apply(). A thread's first function has a caller's frame pointer of 0. */
-static int apply_frame_pointer(struct ky_unwind_state *state, uint64_t *cfa)
-{
-	const uint64_t at = state->registers[FRAME_POINTER];
-	uint64_t caller, returns;
-	*cfa = 0;
-	if (!at)
-		return 0;
-	if (at < state->registers[KY_STACK_SP])
-		return -1;
-	*cfa = at + 16;
-	if (!ky_unwind_read(state, at, &caller) || !ky_unwind_read(state, at + 8, &returns))
-		return -1;
-	state->registers[FRAME_POINTER] = caller;
-	state->registers[KY_STACK_PC] = returns;
-	state->registers[KY_STACK_SP] = *cfa;
-	return 1;
-}
-
-/* Use the return address on top: at its first and its last instruction a function has no frame pointer of its own. */
-static int apply_top(const struct ky_address_space *space, struct ky_unwind_state *state,
-		     uint64_t *cfa)
-{
-	uint64_t returns;
-	const uint64_t at = state->registers[KY_STACK_SP];
-	if (!ky_unwind_read(state, at, &returns) || !ky_address_space_find(space, returns - 1))
-		return -1;
-	*cfa = at + 8;
-	state->registers[KY_STACK_PC] = returns;
-	state->registers[KY_STACK_SP] = *cfa;
-	return 1;
-}
-
-/* Unwind unknown code, which is only assumed to have a frame pointer. */
-static int apply_unknown(const struct ky_address_space *space, struct ky_unwind_state *state,
-			 bool innermost, uint64_t *cfa)
-{
-	const int found = apply_frame_pointer(state, cfa);
-	return found < 0 && innermost ? apply_top(space, state, cfa) : found;
-}
-
-/* Return why a frame could not be read: it lies beyond the copy, or not. */
-static enum ky_unwind_end end_of(const struct ky_unwind_state *state, uint64_t place)
-{
-	return place > state->stack_at + state->stack_bytes ? KY_UNWIND_CUT : KY_UNWIND_ASTRAY;
-}
-
-/*
- * Report whether a frame is above the one before. The stack grows downwards: a frame that is not higher is invalid.
- * But handlers may have stacks of their own, and vfork takes its return address off the stack.
- */
-static bool is_above(uint64_t place, uint64_t below, const struct ky_unwind_row *row,
-		     uint32_t count)
-{
-	return place > below || (place == below && count == 1) || (row && row->signal);
-}
-
-uint32_t ky_unwinder_walk(struct ky_unwinder *unwinder, const struct ky_stack_modules *modules,
-			  const struct ky_address_space *space, const struct ky_stack_dump *dump,
-			  struct ky_unwound frames[KY_UNWIND_FRAMES_MAX], enum ky_unwind_end *end)
-{
-	struct ky_unwind_state state = {.stack = dump->stack,
-					.stack_at = dump->registers[KY_STACK_SP],
-					.stack_bytes = dump->stack_bytes};
-	memcpy(state.registers, dump->registers, sizeof(state.registers));
-	bool called = false;
-	uint32_t count = 0;
-	*end = KY_UNWIND_CUT;
-	while (count < KY_UNWIND_FRAMES_MAX) {
-		const uint64_t at = state.registers[KY_STACK_PC];
-		const uint64_t below = state.registers[KY_STACK_SP];
-		struct ky_unwound *frame = &frames[count++];
-		*frame = (struct ky_unwound){.pc = at - called};
-		frame->range = ky_address_space_find(space, frame->pc);
-		const struct ky_unwind_row *row =
-			row_at(unwinder, modules, frame->range, frame->pc);
-		const int more = row ? ky_unwind_row_apply(row, &state, &frame->place)
-				     : apply_unknown(space, &state, count == 1, &frame->place);
-		if (more == 0 || (more > 0 && state.registers[KY_STACK_PC] == 0)) {
-			*end = KY_UNWIND_WHOLE;
-			return count;
-		}
-		if (more < 0 || !is_above(frame->place, below, row, count)) {
-			*end = end_of(&state, frame->place);
-			return count;
-		}
-		frame->returns = state.registers[KY_STACK_PC];
-		called = !(row && row->signal);
-	}
-	return count;
-}
-
-/* ---- rows ---- */
+/* A stack being walked. */
+struct ky_unwind_state {
+	uint64_t registers[KY_STACK_REGISTERS_COUNT];
+	const uint8_t *stack;
+	uint64_t stack_at, stack_bytes;
+};
 
 #define EVALUATED_MAX 64u /* operations of an expression */
 #define VALUES_MAX 16u
 
-bool ky_unwind_read(const struct ky_unwind_state *state, uint64_t address, uint64_t *value)
+static bool read_stack(const struct ky_unwind_state *state, uint64_t address, uint64_t *value)
 {
 	const uint64_t at = address - state->stack_at;
 	if (address < state->stack_at || at > state->stack_bytes || state->stack_bytes - at < 8)
@@ -276,7 +165,7 @@ static bool step(struct evaluation *evaluation, const Dwarf_Op *op)
 			*top += op->number;
 		return top != NULL;
 	case DW_OP_deref:
-		return top && ky_unwind_read(evaluation->state, *top, top);
+		return top && read_stack(evaluation->state, *top, top);
 	case DW_OP_stack_value:
 		evaluation->is_value = true;
 		return top != NULL;
@@ -357,8 +246,15 @@ static bool is_plain(struct ky_unwind_row *row)
 	return true;
 }
 
-void ky_unwind_row_fill(struct ky_unwind_row *row, const struct ky_stack_module *module,
-			uint32_t number, uint64_t address)
+static void row_free(struct ky_unwind_row *row)
+{
+	free(row->frame);
+	row->frame = NULL;
+}
+
+/* Ask libdw for the row. */
+static void row_fill(struct ky_unwind_row *row, const struct ky_stack_module *module,
+		     uint32_t number, uint64_t address)
 {
 	Dwarf_Addr start, end;
 	*row = (struct ky_unwind_row){.address = address, .module = number, .kind = KY_UNWIND_NONE};
@@ -370,19 +266,13 @@ void ky_unwind_row_fill(struct ky_unwind_row *row, const struct ky_stack_module 
 		return;
 	/* The return address has the same number in all rows of a CPU: others are not understood. */
 	if (dwarf_frame_info(row->frame, &start, &end, &row->signal) != (int)KY_STACK_PC) {
-		ky_unwind_row_free(row);
+		row_free(row);
 		return;
 	}
 	row->kind = KY_UNWIND_RULES;
 	if (!is_plain(row))
 		return;
 	row->kind = KY_UNWIND_PLAIN;
-	free(row->frame);
-	row->frame = NULL;
-}
-
-void ky_unwind_row_free(struct ky_unwind_row *row)
-{
 	free(row->frame);
 	row->frame = NULL;
 }
@@ -400,7 +290,7 @@ static int apply_plain(const struct ky_unwind_row *row, struct ky_unwind_state *
 		const int32_t saved = row->saved[i];
 		if (saved == KY_UNWIND_SAME || saved == KY_UNWIND_UNDEFINED)
 			continue;
-		if (!ky_unwind_read(state, at + (uint64_t)(int64_t)saved, &state->registers[i]) &&
+		if (!read_stack(state, at + (uint64_t)(int64_t)saved, &state->registers[i]) &&
 		    i == KY_STACK_PC)
 			return -1;
 	}
@@ -423,7 +313,7 @@ static int rule(const struct ky_unwind_row *row, const struct ky_unwind_state *s
 	if (!evaluate(&evaluation, ops, count))
 		return -1;
 	*value = evaluation.values[evaluation.count - 1];
-	return evaluation.is_value || ky_unwind_read(state, *value, value) ? 1 : -1;
+	return evaluation.is_value || read_stack(state, *value, value) ? 1 : -1;
 }
 
 static int apply_rules(const struct ky_unwind_row *row, struct ky_unwind_state *state,
@@ -447,10 +337,148 @@ static int apply_rules(const struct ky_unwind_row *row, struct ky_unwind_state *
 	return 1;
 }
 
-int ky_unwind_row_apply(const struct ky_unwind_row *row, struct ky_unwind_state *state,
-			uint64_t *cfa)
+/*
+ * Compute the caller's registers. Return 1; 0 when this is the outermost frame; -1 when they are unknown. cfa may be
+ * known even then; otherwise 0.
+ */
+static int row_apply(const struct ky_unwind_row *row, struct ky_unwind_state *state, uint64_t *cfa)
 {
 	*cfa = 0;
 	return row->kind == KY_UNWIND_PLAIN ? apply_plain(row, state, cfa)
 					    : apply_rules(row, state, cfa);
+}
+
+/* ---- walking ---- */
+
+#define ROWS (1u << 15)
+#define FRAME_POINTER 6u
+
+struct ky_unwinder {
+	struct ky_unwind_row rows[ROWS];
+};
+
+int ky_unwinder_open(struct ky_unwinder **unwinder)
+{
+	*unwinder = calloc(1, sizeof(**unwinder));
+	return *unwinder ? 0 : -ENOMEM;
+}
+
+void ky_unwinder_close(struct ky_unwinder **unwinder)
+{
+	for (uint32_t i = 0; *unwinder && i < ROWS; i++)
+		row_free(&(*unwinder)->rows[i]);
+	free(*unwinder);
+	*unwinder = NULL;
+}
+
+static const struct ky_unwind_row *row_at(struct ky_unwinder *unwinder,
+					  const struct ky_stack_modules *modules,
+					  const struct ky_address_range *range, uint64_t pc)
+{
+	uint64_t address;
+	const struct ky_stack_module *module = range ? &modules->items[range->module] : NULL;
+	if (!module ||
+	    !ky_stack_module_address(module, pc - range->start + range->offset, &address))
+		return NULL;
+	const uint64_t hash = (address ^ (uint64_t)range->module << 40) * 0x9e3779b97f4a7c15u;
+	struct ky_unwind_row *row = &unwinder->rows[hash >> 49];
+	if (row->kind == KY_UNWIND_EMPTY || row->address != address ||
+	    row->module != range->module) {
+		row_free(row);
+		row_fill(row, module, range->module, address);
+	}
+	return row->kind == KY_UNWIND_NONE ? NULL : row;
+}
+_Static_assert(ROWS == 1u << (64 - 49), "the hash's upper bits");
+
+/* Do as row_apply(). A thread's first function has a caller's frame pointer of 0. */
+static int apply_frame_pointer(struct ky_unwind_state *state, uint64_t *cfa)
+{
+	const uint64_t at = state->registers[FRAME_POINTER];
+	uint64_t caller, returns;
+	*cfa = 0;
+	if (!at)
+		return 0;
+	if (at < state->registers[KY_STACK_SP])
+		return -1;
+	*cfa = at + 16;
+	if (!read_stack(state, at, &caller) || !read_stack(state, at + 8, &returns))
+		return -1;
+	state->registers[FRAME_POINTER] = caller;
+	state->registers[KY_STACK_PC] = returns;
+	state->registers[KY_STACK_SP] = *cfa;
+	return 1;
+}
+
+/* Use the return address on top: at its first and its last instruction a function has no frame pointer of its own. */
+static int apply_top(const struct ky_address_space *space, struct ky_unwind_state *state,
+		     uint64_t *cfa)
+{
+	uint64_t returns;
+	const uint64_t at = state->registers[KY_STACK_SP];
+	if (!read_stack(state, at, &returns) || !ky_address_space_find(space, returns - 1))
+		return -1;
+	*cfa = at + 8;
+	state->registers[KY_STACK_PC] = returns;
+	state->registers[KY_STACK_SP] = *cfa;
+	return 1;
+}
+
+/* Unwind unknown code, which is only assumed to have a frame pointer. */
+static int apply_unknown(const struct ky_address_space *space, struct ky_unwind_state *state,
+			 bool innermost, uint64_t *cfa)
+{
+	const int found = apply_frame_pointer(state, cfa);
+	return found < 0 && innermost ? apply_top(space, state, cfa) : found;
+}
+
+/* Return why a frame could not be read: it lies beyond the copy, or not. */
+static enum ky_unwind_end end_of(const struct ky_unwind_state *state, uint64_t place)
+{
+	return place > state->stack_at + state->stack_bytes ? KY_UNWIND_CUT : KY_UNWIND_ASTRAY;
+}
+
+/*
+ * Report whether a frame is above the one before. The stack grows downwards: a frame that is not higher is invalid.
+ * But handlers may have stacks of their own, and vfork takes its return address off the stack.
+ */
+static bool is_above(uint64_t place, uint64_t below, const struct ky_unwind_row *row,
+		     uint32_t count)
+{
+	return place > below || (place == below && count == 1) || (row && row->signal);
+}
+
+uint32_t ky_unwinder_walk(struct ky_unwinder *unwinder, const struct ky_stack_modules *modules,
+			  const struct ky_address_space *space, const struct ky_stack_dump *dump,
+			  struct ky_unwound frames[KY_UNWIND_FRAMES_MAX], enum ky_unwind_end *end)
+{
+	struct ky_unwind_state state = {.stack = dump->stack,
+					.stack_at = dump->registers[KY_STACK_SP],
+					.stack_bytes = dump->stack_bytes};
+	memcpy(state.registers, dump->registers, sizeof(state.registers));
+	bool called = false;
+	uint32_t count = 0;
+	*end = KY_UNWIND_CUT;
+	while (count < KY_UNWIND_FRAMES_MAX) {
+		const uint64_t at = state.registers[KY_STACK_PC];
+		const uint64_t below = state.registers[KY_STACK_SP];
+		struct ky_unwound *frame = &frames[count++];
+		*frame = (struct ky_unwound){.pc = at - called};
+		frame->range = ky_address_space_find(space, frame->pc);
+		const struct ky_unwind_row *row =
+			row_at(unwinder, modules, frame->range, frame->pc);
+		const int more = row ? row_apply(row, &state, &frame->place)
+				     : apply_unknown(space, &state, count == 1, &frame->place);
+		if (more == 0 || (more > 0 && state.registers[KY_STACK_PC] == 0)) {
+			*end = KY_UNWIND_WHOLE;
+			return count;
+		}
+		if (more < 0 || !is_above(frame->place, below, row, count)) {
+			*end = end_of(&state, frame->place);
+			return count;
+		}
+		frame->returns = state.registers[KY_STACK_PC];
+		called = !(row && row->signal);
+	}
+	return count;
 }

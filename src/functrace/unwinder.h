@@ -79,42 +79,4 @@ uint32_t ky_unwinder_walk(struct ky_unwinder *unwinder, const struct ky_stack_mo
 			  const struct ky_address_space *space, const struct ky_stack_dump *dump,
 			  struct ky_unwound frames[KY_UNWIND_FRAMES_MAX], enum ky_unwind_end *end);
 
-/* ---- rows: rules for the caller's registers ---- */
-
-enum ky_unwind_kind { KY_UNWIND_EMPTY, KY_UNWIND_NONE, KY_UNWIND_PLAIN, KY_UNWIND_RULES };
-
-#define KY_UNWIND_SAME INT32_MAX /* the register is unchanged */
-/* it is lost; of the return address: this is the outermost frame */
-#define KY_UNWIND_UNDEFINED INT32_MIN
-
-struct ky_unwind_row {
-	uint64_t address; /* of the file */
-	uint32_t module;
-	uint8_t kind;
-	uint8_t cfa_register;
-	bool signal; /* the caller was interrupted at its address, and called nothing */
-	int32_t cfa_offset;
-	int32_t saved[KY_STACK_REGISTERS_COUNT]; /* from the CFA */
-	Dwarf_Frame *frame;                      /* RULES */
-};
-
-/* A stack being walked. */
-struct ky_unwind_state {
-	uint64_t registers[KY_STACK_REGISTERS_COUNT];
-	const uint8_t *stack;
-	uint64_t stack_at, stack_bytes;
-};
-
-/* Ask libdw for the row. */
-void ky_unwind_row_fill(struct ky_unwind_row *row, const struct ky_stack_module *module,
-			uint32_t number, uint64_t address);
-void ky_unwind_row_free(struct ky_unwind_row *row);
-bool ky_unwind_read(const struct ky_unwind_state *state, uint64_t address, uint64_t *value);
-/*
- * Compute the caller's registers. Return 1; 0 when this is the outermost frame; -1 when they are unknown. cfa may be
- * known even then; otherwise 0.
- */
-int ky_unwind_row_apply(const struct ky_unwind_row *row, struct ky_unwind_state *state,
-			uint64_t *cfa);
-
 #endif

@@ -73,15 +73,29 @@ void ky_put_task_hint(struct ky_trace *trace, int64_t ts, int32_t tid, uint32_t 
 	KY_PUT_KERNEL(trace, ts, KY_KERNEL_TASK_HINT, (uint32_t)tid, comm);
 }
 
-void ky_put_cpu_begin(struct ky_trace *trace, int64_t ts, uint32_t cpu, uint32_t track,
-		      uint32_t name, uint32_t args)
+static uint32_t cpu_track_name(struct ky_trace *trace, const char *what, uint32_t cpu)
 {
-	KY_PUT_KERNEL(trace, ts, KY_KERNEL_CPU_BEGIN, cpu, track, name, args);
+	return ky_string_format(trace, "%s Cpu %u", what, cpu);
 }
 
-void ky_put_cpu_end(struct ky_trace *trace, int64_t ts, uint32_t cpu, uint32_t track, uint32_t args)
+void ky_put_cpu_begin(struct ky_trace *trace, int64_t ts, uint32_t cpu, const char *what,
+		      uint32_t name, uint32_t args)
 {
-	KY_PUT_KERNEL(trace, ts, KY_KERNEL_CPU_END, cpu, track, args);
+	KY_PUT_KERNEL(trace, ts, KY_KERNEL_CPU_BEGIN, cpu, cpu_track_name(trace, what, cpu), name,
+		      args);
+}
+
+void ky_put_cpu_end(struct ky_trace *trace, int64_t ts, uint32_t cpu, const char *what,
+		    uint32_t args)
+{
+	KY_PUT_KERNEL(trace, ts, KY_KERNEL_CPU_END, cpu, cpu_track_name(trace, what, cpu), args);
+}
+
+const char *ky_softirq_name(uint64_t number)
+{
+	static const char *const names[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
+					    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
+	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
 }
 
 void ky_put_tid_begin(struct ky_trace *trace, int64_t ts, int32_t tid, uint32_t category,

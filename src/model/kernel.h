@@ -76,11 +76,13 @@ void ky_put_marker(struct ky_trace *trace, int64_t ts, int32_t tid, uint32_t tex
 void ky_put_marker_text(struct ky_trace *trace, int64_t ts, int32_t tid, const char *text,
 			size_t bytes);
 
-/* Begin or end something on a CPU: irq, softirq, ... track is e.g. "Irq Cpu 0". */
-void ky_put_cpu_begin(struct ky_trace *trace, int64_t ts, uint32_t cpu, uint32_t track,
+/* Begin or end something on a CPU. Its track is named for what it is: "Irq" is on "Irq Cpu 0". */
+void ky_put_cpu_begin(struct ky_trace *trace, int64_t ts, uint32_t cpu, const char *what,
 		      uint32_t name, uint32_t args);
-void ky_put_cpu_end(struct ky_trace *trace, int64_t ts, uint32_t cpu, uint32_t track,
+void ky_put_cpu_end(struct ky_trace *trace, int64_t ts, uint32_t cpu, const char *what,
 		    uint32_t args);
+/* Return the name of a soft interrupt; NULL: there is no such number. */
+const char *ky_softirq_name(uint64_t number);
 /* Begin or end a thread's span that the kernel reports: system calls, function_graph. */
 void ky_put_tid_begin(struct ky_trace *trace, int64_t ts, int32_t tid, uint32_t category,
 		      uint32_t name, uint32_t args);

@@ -286,24 +286,17 @@ static void syscall_exit(const struct view *view, const char *name)
 		       ky_string_format(view->trace, "sys_%s", name), args_of(view));
 }
 
-static uint32_t cpu_track_name(const struct view *view, const char *what)
-{
-	return ky_string_format(view->trace, "%s Cpu %" PRId64, what,
-				view->cpu < 0 ? 0 : view->cpu);
-}
-
 static void irq_entry(const struct view *view)
 {
 	const uint32_t name = text_of(view, view->payload, "name");
-	ky_put_cpu_begin(view->trace, view->ts, view->cpu < 0 ? 0 : (uint32_t)view->cpu,
-			 cpu_track_name(view, "Irq"), name ? name : ky_string_z(view->trace, "irq"),
-			 args_of(view));
+	ky_put_cpu_begin(view->trace, view->ts, view->cpu < 0 ? 0 : (uint32_t)view->cpu, "Irq",
+			 name ? name : ky_string_z(view->trace, "irq"), args_of(view));
 }
 
 static void irq_exit(const struct view *view)
 {
-	ky_put_cpu_end(view->trace, view->ts, view->cpu < 0 ? 0 : (uint32_t)view->cpu,
-		       cpu_track_name(view, "Irq"), args_of(view));
+	ky_put_cpu_end(view->trace, view->ts, view->cpu < 0 ? 0 : (uint32_t)view->cpu, "Irq",
+		       args_of(view));
 }
 
 /* Kernel events that say more than that they happened. False for all others. */
@@ -357,7 +350,7 @@ static uint32_t cpu_track(const struct view *view)
 	const struct ky_track_spec spec = {
 		.kind = KY_TRACK_CPU,
 		.owner = (uint32_t)view->cpu,
-		.name = cpu_track_name(view, "Events"),
+		.name = ky_string_format(trace, "Events Cpu %" PRId64, view->cpu),
 	};
 	return ky_track(trace, &spec);
 }

@@ -213,12 +213,6 @@ static bool device_counter(struct ky_trace *trace, const struct ky_ftrace_event 
 
 /* ---- interrupts ---- */
 
-static uint32_t cpu_track(struct ky_trace *trace, const struct ky_ftrace_event *event,
-			  const char *name)
-{
-	return ky_string_format(trace, "%s Cpu %u", name, event->cpu);
-}
-
 static bool on_irq_entry(struct ky_trace *trace, const struct ky_ftrace_event *event)
 {
 	char text[256];
@@ -227,8 +221,8 @@ static bool on_irq_entry(struct ky_trace *trace, const struct ky_ftrace_event *e
 		return false;
 	int shown = name->bytes < 200 ? (int)name->bytes : 200;
 	int bytes = snprintf(text, sizeof(text), "IRQ (%.*s)", shown, name->text);
-	ky_put_cpu_begin(trace, event->ts, event->cpu, cpu_track(trace, event, "Irq"),
-			 ky_string(trace, text, (size_t)bytes), 0);
+	ky_put_cpu_begin(trace, event->ts, event->cpu, "Irq", ky_string(trace, text, (size_t)bytes),
+			 0);
 	return true;
 }
 
@@ -239,21 +233,18 @@ static bool on_irq_exit(struct ky_trace *trace, const struct ky_ftrace_event *ev
 	ky_args_begin(trace);
 	ky_arg_string(trace, ky_string_z(trace, "ret"),
 		      ky_string_z(trace, handled ? "handled" : "unhandled"));
-	ky_put_cpu_end(trace, event->ts, event->cpu, cpu_track(trace, event, "Irq"),
-		       ky_args_end(trace));
+	ky_put_cpu_end(trace, event->ts, event->cpu, "Irq", ky_args_end(trace));
 	return true;
 }
 
 static bool on_softirq_entry(struct ky_trace *trace, const struct ky_ftrace_event *event)
 {
-	static const char *const names[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
-					    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
 	int64_t vec;
-	if (!ky_ftrace_number(event, "vec", &vec) || vec < 0 ||
-	    vec >= (int64_t)(sizeof(names) / sizeof(names[0])))
+	const char *const name =
+		ky_ftrace_number(event, "vec", &vec) ? ky_softirq_name((uint64_t)vec) : NULL;
+	if (!name)
 		return false;
-	ky_put_cpu_begin(trace, event->ts, event->cpu, cpu_track(trace, event, "SoftIrq"),
-			 ky_string_z(trace, names[vec]), 0);
+	ky_put_cpu_begin(trace, event->ts, event->cpu, "SoftIrq", ky_string_z(trace, name), 0);
 	return true;
 }
 
@@ -264,8 +255,7 @@ static bool on_softirq_exit(struct ky_trace *trace, const struct ky_ftrace_event
 		return false;
 	ky_args_begin(trace);
 	ky_arg_int(trace, ky_string_z(trace, "vec"), vec);
-	ky_put_cpu_end(trace, event->ts, event->cpu, cpu_track(trace, event, "SoftIrq"),
-		       ky_args_end(trace));
+	ky_put_cpu_end(trace, event->ts, event->cpu, "SoftIrq", ky_args_end(trace));
 	return true;
 }
 

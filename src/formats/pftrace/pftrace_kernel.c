@@ -94,11 +94,6 @@ static void task_free(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 			 (int32_t)event->values[KY_PF_SCHED_PROCESS_FREE_PID]);
 }
 
-static uint32_t cpu_track(struct ky_pf *pf, const char *what, uint32_t cpu)
-{
-	return ky_string_format(pf->trace, "%s Cpu %u", what, cpu);
-}
-
 static void irq_begin(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	pf->text.bytes = 0;
@@ -106,7 +101,7 @@ static void irq_begin(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 	ky_buffer_add(&pf->text, (const char *)event->texts[KY_PF_IRQ_HANDLER_ENTRY_NAME].data,
 		      event->texts[KY_PF_IRQ_HANDLER_ENTRY_NAME].bytes);
 	ky_buffer_add(&pf->text, ")", 1);
-	ky_put_cpu_begin(pf->trace, event->ts, event->cpu, cpu_track(pf, "Irq", event->cpu),
+	ky_put_cpu_begin(pf->trace, event->ts, event->cpu, "Irq",
 			 ky_pf_buffer_string(pf, &pf->text), 0);
 }
 
@@ -117,26 +112,22 @@ static void irq_end(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 		      ky_string_z(pf->trace, event->values[KY_PF_IRQ_HANDLER_EXIT_RET] == 1
 						     ? "handled"
 						     : "unhandled"));
-	ky_put_cpu_end(pf->trace, event->ts, event->cpu, cpu_track(pf, "Irq", event->cpu),
-		       ky_args_end(pf->trace));
+	ky_put_cpu_end(pf->trace, event->ts, event->cpu, "Irq", ky_args_end(pf->trace));
 }
 
 static void softirq(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	static const char *const names[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
-					    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
-	const uint64_t vector = event->values[KY_PF_SOFTIRQ_ENTRY_VEC];
-	const uint32_t track = cpu_track(pf, "SoftIrq", event->cpu);
-	if (vector >= sizeof(names) / sizeof(*names))
+	const char *const known = ky_softirq_name(event->values[KY_PF_SOFTIRQ_ENTRY_VEC]);
+	if (!known)
 		return;
-	const uint32_t name = ky_string_z(pf->trace, names[vector]);
+	const uint32_t name = ky_string_z(pf->trace, known);
 	if (event->id == KY_PF_FTRACE_EVENT_SOFTIRQ_ENTRY) {
-		ky_put_cpu_begin(pf->trace, event->ts, event->cpu, track, name, 0);
+		ky_put_cpu_begin(pf->trace, event->ts, event->cpu, "SoftIrq", name, 0);
 		return;
 	}
 	ky_args_begin(pf->trace);
 	ky_arg_string(pf->trace, ky_pf_literal(pf, "vec"), name);
-	ky_put_cpu_end(pf->trace, event->ts, event->cpu, track, ky_args_end(pf->trace));
+	ky_put_cpu_end(pf->trace, event->ts, event->cpu, "SoftIrq", ky_args_end(pf->trace));
 }
 
 static uint32_t syscall_name(struct ky_pf *pf, uint64_t number)

@@ -7,30 +7,18 @@
 #include <stdio.h>
 #include <time.h>
 
-static void trace_start(sqlite3_context *context, int argc, sqlite3_value **argv)
-{
-	const struct ky_sql_context *sql = sqlite3_user_data(context);
-
-	(void)argc, (void)argv;
-	sqlite3_result_int64(context, sql->trace->begin_ns);
-}
-
-static void trace_end(sqlite3_context *context, int argc, sqlite3_value **argv)
-{
-	const struct ky_sql_context *sql = sqlite3_user_data(context);
-
-	(void)argc, (void)argv;
-	sqlite3_result_int64(context, sql->trace->end_ns);
-}
-
-static void trace_dur(sqlite3_context *context, int argc, sqlite3_value **argv)
-{
-	const struct ky_sql_context *sql = sqlite3_user_data(context);
-
-	(void)argc, (void)argv;
-	sqlite3_result_int64(context, (sqlite3_int64)((uint64_t)sql->trace->end_ns -
-						      (uint64_t)sql->trace->begin_ns));
-}
+/* Define a function without arguments that returns a number of the trace. */
+#define OF_TRACE(name, value)                                                                      \
+	static void name(sqlite3_context *context, int argc, sqlite3_value **argv)                 \
+	{                                                                                          \
+		const struct ky_sql_context *sql = sqlite3_user_data(context);                     \
+		const struct ky_trace *trace = sql->trace;                                         \
+		(void)argc, (void)argv;                                                            \
+		sqlite3_result_int64(context, (sqlite3_int64)(value));                             \
+	}
+OF_TRACE(trace_start, trace->begin_ns)
+OF_TRACE(trace_end, trace->end_ns)
+OF_TRACE(trace_dur, (uint64_t)trace->end_ns - (uint64_t)trace->begin_ns)
 
 /* ---- clocks ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * live.h: what tail and top share: the events of running processes as they come (live.c), the spans that are open in their threads
- * (live_spans.c), and a screen of the terminal that is drawn again and again (screen.c).
+ * live.h: what tail and top share: the events of running processes as they come and the spans that are open in their threads
+ * (live.c), and a screen of the terminal that is drawn again and again (screen.c).
  *
  * They are a capture without a file: the categories are switched on and off again, processes that come and go are followed, and the programs
  * never wait. What a ring overwrote before it was read is reported as lost.

@@ -123,6 +123,48 @@ static void parts_stand_alone_and_hold_everything_once(void **state)
 		assert_int_equal(seen[i], 1);
 }
 
+static const char *binary_suffix; /* of the formats that are not text */
+
+static void record_binary_parts(void)
+{
+	char path[32];
+	snprintf(path, sizeof(path), "part.${rotation}.%s", binary_suffix);
+	struct kymo_session *session =
+		start((struct kymo_options){.path = path, .max_bytes = PART_BYTES});
+	struct kymo_stats stats = {.size = sizeof(stats)};
+	record_events(EVENTS);
+	MUST(kymo_session_flush(session) == 0);
+	MUST(kymo_session_stats(session, &stats) == 0);
+	MUST(stats.files == folder_files() && stats.files > 2);
+	MUST(stats.events == EVENTS && stats.lost == 0);
+	MUST(kymo_session_stop(&session) == 0);
+}
+
+/* All but the last reach the limit, by one event at most; the last is not empty. */
+static void check_binary_parts(const char *suffix)
+{
+	binary_suffix = suffix;
+	const unsigned before = folder_files();
+	child_expect(record_binary_parts);
+	const unsigned parts = folder_files() - before;
+	for (unsigned i = 0; i < parts; i++) {
+		char path[32];
+		struct stat status;
+		snprintf(path, sizeof(path), "part.%u.%s", i, suffix);
+		assert_int_equal(stat(path, &status), 0);
+		assert_true(status.st_size > 0 && status.st_size < PART_BYTES + 500);
+		assert_true(i == parts - 1 || status.st_size >= PART_BYTES);
+		assert_int_equal(unlink(path), 0);
+	}
+}
+
+static void parts_of_binary_formats_have_their_size(void **state)
+{
+	(void)state;
+	check_binary_parts("pftrace");
+	check_binary_parts("fxt");
+}
+
 #define BLOCKS_BYTES 65536
 
 static void record_blocks(void)
@@ -470,6 +512,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(parts_stand_alone_and_hold_everything_once),
 		TEST(the_last_part_is_not_empty),
+		TEST(parts_of_binary_formats_have_their_size),
 		TEST(parts_of_blocks_are_not_larger),
 		TEST(compressed_parts_count_what_is_on_disk),
 		TEST(without_a_place_for_parts_the_session_stops_at_the_limit),

@@ -615,7 +615,7 @@ static int64_t map_whole(struct ky_patch *patch)
 static int64_t map_drum(struct ky_patch *patch)
 {
 	struct ky_agent_home *home = &patch->home;
-	const struct ky_drum_header *header = patch->drum.drum.header;
+	const struct ky_drum_header *header = ky_made_drum_header(&patch->drum);
 	const uint64_t bytes = patch->drum.drum.bytes;
 	const bool again = home->drum && home->drum_bytes == bytes &&
 			   home->drum_rings == header->space_at &&

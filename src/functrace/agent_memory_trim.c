@@ -340,9 +340,11 @@ static void unlock_leaf(struct trimming *trimming, uint64_t leaf)
 static void unlock_drum(struct trimming *trimming)
 {
 	const struct ky_patch *patch = trimming->patch;
-	const struct ky_drum_header *header = patch->drum.drum.header;
+	const uint64_t taken =
+		__atomic_load_n(&patch->drum.drum.header->space_used, __ATOMIC_RELAXED);
+	const uint64_t room = patch->home.drum_bytes;
 	const uint64_t used =
-		header->space_at + __atomic_load_n(&header->space_used, __ATOMIC_RELAXED);
+		ky_made_drum_header(&patch->drum)->space_at + (taken < room ? taken : room);
 	ky_agent_memory_drum(trimming->patch, unlock_part);
 	if (used < patch->home.drum_bytes)
 		(void)fallocate(patch->drum.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

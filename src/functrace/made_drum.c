@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -82,6 +83,45 @@ static int map_file(struct ky_made_drum *drum, const struct ky_made_drum_options
 	return drum->drum.base ? 0 : -errno;
 }
 
+/* ---- what a program has mapped, too ---- */
+
+static void copy_to_program(struct ky_made_drum *drum, uint64_t from, uint64_t to)
+{
+	memcpy(drum->drum.base + from, drum->tables.base + from, to - from);
+}
+
+/* Fill the tables, and copy them. No pointer is made of what the program may have written. */
+static int fill_shared(struct ky_made_drum *drum, const struct ky_drum_header *planned,
+		       const struct ky_drum_maker *maker)
+{
+	struct ky_drum *const own = &drum->tables;
+	void *const base = mmap(NULL, planned->space_at, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	*own = (struct ky_drum){.base = base, .bytes = planned->space_at, .fd = -1};
+	ky_drum_make_fill(own, planned, maker, NULL);
+	const struct ky_drum_header *const h = own->header;
+	uint8_t *const shared = drum->drum.base;
+	drum->drum.header = (struct ky_drum_header *)(void *)shared;
+	drum->drum.clock = (struct ky_drum_clock *)(void *)(shared + h->clock_at);
+	drum->drum.categories = (struct ky_drum_category *)(void *)(shared + h->categories_at);
+	drum->drum.buckets = (uint32_t *)(void *)(shared + h->buckets_at);
+	drum->drum.rings = (struct ky_drum_ring *)(void *)(shared + h->rings_at);
+	drum->drum.reads = (uint64_t *)(void *)(shared + h->reads_at);
+	drum->drum.ticks_inline = own->ticks_inline;
+	copy_to_program(drum, 0, h->buckets_at);
+	copy_to_program(drum, h->heap_at, h->heap_at + h->heap_used);
+	/* The agent adds names of threads behind that, up to its part of the heap: kymo goes on behind them. */
+	own->header->heap_used = ky_drum_make_page_up(h->heap_used + h->heap_bytes / KY_NAMES_PART);
+	return 0;
+}
+
+const struct ky_drum_header *ky_made_drum_header(const struct ky_made_drum *drum)
+{
+	return drum->tables.base ? drum->tables.header : drum->drum.header;
+}
+
 static int make(struct ky_made_drum *drum, const struct ky_made_drum_options *options)
 {
 	const int source = options->ticks ? ky_cpu_tick_source() : KY_TICKS_MONOTONIC;
@@ -100,15 +140,19 @@ static int make(struct ky_made_drum *drum, const struct ky_made_drum_options *op
 				      .total_bytes = total};
 	if (getrandom(&maker.image, sizeof(maker.image), 0) != sizeof(maker.image))
 		return -errno;
-	const int error = map_file(drum, options, planned.drum_bytes);
+	int error = map_file(drum, options, planned.drum_bytes);
 	if (error)
 		return error;
 	char name[16];
 	(void)ky_proc_comm(options->pid, 0, name, sizeof(name));
 	maker.process_name = options->name ? options->name : name;
-	ky_drum_make_fill(&drum->drum, &planned, &maker, NULL);
-	ky_drum_make_finish(&drum->drum);
-	return 0;
+	if (options->fd >= 0)
+		error = fill_shared(drum, &planned, &maker);
+	else
+		ky_drum_make_fill(&drum->drum, &planned, &maker, NULL);
+	if (!error)
+		ky_drum_make_finish(&drum->drum);
+	return error;
 }
 
 int ky_made_drum_open(struct ky_made_drum *drum, const struct ky_made_drum_options *options)
@@ -138,19 +182,20 @@ void ky_made_drum_close(struct ky_made_drum *drum)
 	free(threads);
 	if (drum->drum.base)
 		ky_os_unmap(drum->drum.base, drum->drum.bytes);
+	if (drum->tables.base)
+		munmap(drum->tables.base, drum->tables.bytes);
 	if (drum->fd >= 0)
 		ky_os_close(drum->fd);
 	memset(drum, 0, sizeof(*drum));
 	drum->fd = -1;
 }
 
-uint32_t ky_made_drum_site(struct ky_made_drum *drum, int kind, const char *module,
-			   const char *name, const char *linked, const char *file, uint32_t line)
+static uint32_t make_site(struct ky_drum *d, int kind, const char *module, const char *name,
+			  const char *linked, const char *file, uint32_t line, uint32_t *category)
 {
-	struct ky_drum *d = &drum->drum;
-	const struct ky_drum_category *category =
+	const struct ky_drum_category *const entry =
 		ky_heap_category(d, module ? module : "functions");
-	if (!category)
+	if (!entry)
 		return 0;
 	const struct kymo_site_info info = {.abi = KYMO_I_ABI,
 					    .kind = (uint8_t)kind,
@@ -158,8 +203,26 @@ uint32_t ky_made_drum_site(struct ky_made_drum *drum, int kind, const char *modu
 					    .name = name,
 					    .file = file,
 					    .function = linked};
-	const uint32_t site = ky_heap_site(d, &info, (uint32_t)(category - d->categories));
+	*category = (uint32_t)(entry - d->categories);
+	const uint32_t site = ky_heap_site(d, &info, *category);
 	return site == d->header->overflow_site ? 0 : site;
+}
+
+uint32_t ky_made_drum_site(struct ky_made_drum *drum, int kind, const char *module,
+			   const char *name, const char *linked, const char *file, uint32_t line)
+{
+	uint32_t category = 0;
+	if (!drum->tables.base)
+		return make_site(&drum->drum, kind, module, name, linked, file, line, &category);
+	const struct ky_drum_header *const h = drum->tables.header;
+	const uint64_t before = h->heap_used;
+	const uint32_t site =
+		make_site(&drum->tables, kind, module, name, linked, file, line, &category);
+	const uint64_t entry = h->categories_at + category * sizeof(struct ky_drum_category);
+	copy_to_program(drum, h->heap_at + before, h->heap_at + h->heap_used);
+	copy_to_program(drum, entry, entry + sizeof(struct ky_drum_category));
+	/* The release of the first event that has this trace point, or of the jump to its stub, comes after it. */
+	return site;
 }
 
 static struct writer *writer_of(struct ky_made_drum *drum, pid_t tid)

@@ -19,6 +19,11 @@
 
 struct ky_made_drum {
 	struct ky_drum drum;
+	/*
+	 * Header, categories and heap of a drum that a program has mapped, which may write anything there: kymo looks only here,
+	 * and copies what it adds. base is NULL when kymo alone has the drum.
+	 */
+	struct ky_drum tables;
 	int fd;
 	uint64_t lost; /* ends without a beginning, and events without a ring */
 	void *threads; /* its writers */
@@ -44,6 +49,8 @@ struct ky_made_drum_options {
  */
 int ky_made_drum_open(struct ky_made_drum *drum, const struct ky_made_drum_options *options);
 void ky_made_drum_close(struct ky_made_drum *drum);
+/* Return its header, in which places and sizes are right. */
+const struct ky_drum_header *ky_made_drum_header(const struct ky_made_drum *drum);
 
 /*
  * Add a trace point. Return its heap number, 0 when there is no room. category is the module's base name, with file,

@@ -303,6 +303,16 @@ static void report_loss(struct ky_stack_spans *spans)
 		"they are counted and marked; use a lower --sample rate");
 }
 
+static void report_restless(struct ky_stack_spans *spans)
+{
+	if (!spans->restless || spans->restless_reported || !spans->options.note)
+		return;
+	spans->restless_reported = true;
+	spans->options.note(
+		spans->options.context,
+		"functions: a process executes one program after the other; only the first ones have spans");
+}
+
 void ky_stack_spans_round(struct ky_stack_spans *spans, bool all)
 {
 	/* The thread may be reading a library's debug information: a periodic round does not wait for that. */
@@ -315,6 +325,7 @@ void ky_stack_spans_round(struct ky_stack_spans *spans, bool all)
 	}
 	ky_stack_spans_report_drums(spans);
 	report_loss(spans);
+	report_restless(spans);
 	pthread_mutex_unlock(&spans->lock);
 }
 

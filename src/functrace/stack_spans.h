@@ -75,6 +75,7 @@ struct ky_stack_process {
 	struct ky_stack_process *next; /* in its bucket */
 	pid_t pid;
 	uint32_t threads; /* alive */
+	uint32_t drums;   /* made so far: each program that it executes has another */
 	struct ky_address_space space;
 	struct ky_stack_jit jit;
 	struct ky_stack_drum *drum; /* NULL: it has had no span yet */
@@ -102,6 +103,8 @@ struct ky_stack_spans {
 	uint32_t stack_bytes;                     /* bytes copied with a sample */
 	uint64_t recent_samples, recent_cut;      /* since the last check whether that is enough */
 	bool loss_reported;                       /* the loss of samples was reported */
+	bool restless; /* a process executed more programs than have drums */
+	bool restless_reported;
 	struct ky_stack_modules modules;
 	struct ky_stack_names names;
 	struct ky_unwinder *unwinder;

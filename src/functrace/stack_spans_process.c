@@ -15,6 +15,8 @@
 #include <stdlib.h>
 
 #define FUNCTIONS_ROOM 65536u
+/* A process that executes programs all the time would make drums faster than they can be read. */
+#define DRUMS_A_PROCESS 64u
 #define SWITCH_CATEGORY "sched" /* as in off_cpu.c */
 
 static uint32_t bucket_of(pid_t number)
@@ -90,6 +92,11 @@ static struct ky_stack_drum *drum_of(struct ky_stack_spans *spans, struct ky_sta
 	struct ky_stack_process *process = thread->process;
 	if (!process->drum) {
 		const struct ky_stack_thread *first = ky_stack_thread_find(spans, process->pid);
+		if (process->drums == DRUMS_A_PROCESS) {
+			spans->restless = true;
+			return NULL;
+		}
+		process->drums++;
 		process->drum = make_drum(spans, process->pid, (first ? first : thread)->name);
 	}
 	if (process->drum && !thread->named) {

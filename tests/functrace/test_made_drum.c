@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_made_drum.c: drums made from outside: the reader of any drum returns what was written. */
+#include "core/layout.h"
 #include "core/stream.h"
 #include "functrace/made_drum.h"
 
@@ -187,6 +188,44 @@ static void a_given_descriptor_is_used(void **state)
 	assert_int_equal(close(options.fd), -1); /* closed already */
 }
 
+/* A program that has the drum mapped can write anything there at any time. */
+static void what_a_program_overwrites_is_not_looked_at(void **state)
+{
+	struct ky_made_drum drum;
+	(void)state;
+	const int fd = memfd_create(KY_DRUM_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const struct ky_made_drum_options options = {.pid = getpid(),
+						     .fd = fd,
+						     .functions = 100,
+						     .layer = KY_DRUM_FUNCTIONS,
+						     .ring_bytes = 65536,
+						     .total_bytes = 1 << 20,
+						     .name = "hostile"};
+	assert_int_equal(ky_made_drum_open(&drum, &options), 0);
+	const uint64_t space_at = ky_made_drum_header(&drum)->space_at;
+	const uint32_t before =
+		ky_made_drum_site(&drum, KYMO_KIND_BEGIN, "libone.so", "one", "one", "one.c", 1);
+	uint8_t *const theirs =
+		mmap(NULL, drum.drum.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, drum.fd, 0);
+	assert_true(before && theirs != MAP_FAILED);
+	for (int byte = 0; byte < 256; byte += 51) {
+		memset(theirs, byte, space_at);
+		assert_int_equal(ky_made_drum_site(&drum, KYMO_KIND_BEGIN, "libone.so", "one",
+						   "one", "one.c", 1),
+				 before);
+		const uint32_t site = ky_made_drum_site(&drum, KYMO_KIND_BEGIN, "libtwo.so", "two",
+							"two", "two.c", (uint32_t)byte);
+		assert_true(site > before);
+		/* What is new is there, whatever the rest is. */
+		const struct ky_heap_record *const record =
+			(const void *)(theirs + (uint64_t)site * KY_HEAP_UNIT);
+		assert_int_equal(record->kind, KY_HEAP_SITE);
+	}
+	assert_int_equal(ky_made_drum_header(&drum)->space_at, space_at);
+	munmap(theirs, drum.drum.bytes);
+	ky_made_drum_close(&drum);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +234,7 @@ int main(void)
 		cmocka_unit_test(times_never_go_back),
 		cmocka_unit_test(heap_holds_as_many_functions_as_asked),
 		cmocka_unit_test(a_given_descriptor_is_used),
+		cmocka_unit_test(what_a_program_overwrites_is_not_looked_at),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,7 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 			use(patch);
 	}
 	ky_patch_free(patch);
-	/* Nobody but apply() writes here. */
+	/* kymo cannot write here. */
 	check(memory[STACK - AT] == (uint8_t)(AT + 128));
 	return 0;
 }

@@ -237,8 +237,10 @@ static int record_slow(struct kymo_i_site *site, uint64_t end_bit, struct event_
 	return recorded;
 }
 
-int kymo_i_slow_at(struct kymo_i_site *site, uint32_t what, const uint64_t *values, uintptr_t frame,
-		   const uint64_t *pair)
+/* Both are called in asm alone, which optimizers of whole programs (-flto) do not see. */
+__attribute__((used)) int kymo_i_slow_at(struct kymo_i_site *site, uint32_t what,
+					 const uint64_t *values, uintptr_t frame,
+					 const uint64_t *pair)
 {
 	const bool end = what & KYMO_I_END;
 	struct event_items p = {.items = what & 0xff,
@@ -263,7 +265,7 @@ int kymo_i_slow_at(struct kymo_i_site *site, uint32_t what, const uint64_t *valu
  * Call kymo_i_slow_at() below the red zone of a function that jumps here, on an aligned stack, and go on where rax says. All
  * is kept but rax and r11. To unwinders it is a call whose frame begins at that function's stack pointer.
  */
-__attribute__((naked)) void kymo_i_slow_jump(void)
+__attribute__((naked, used)) void kymo_i_slow_jump(void)
 {
 	__asm__(UNWIND("startproc") ".cfi_def_cfa rsp, 0\n"
 				    ".cfi_register rip, rax\n"

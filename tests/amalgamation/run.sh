@@ -57,6 +57,14 @@ for pair in $compilers; do
 	$cxx -std=c++11 -Wall -Wextra -Wpedantic -Werror -x c++ -fsyntax-only macros.c
 	$cc -std=c11 -Wall -Wextra -Werror -o program consumer.c kymo.o -pthread -ldl
 	check_run "$cc, C11"
+	# An optimizer of the whole program does not see what asm refers to. The linker may lack its plugin.
+	printf 'int main(void) { return 0; }\n' > nothing.c
+	if $cc -O1 -flto -o nothing nothing.c 2> /dev/null; then
+		$cc -O1 -flto -o program consumer.c kymo.c -pthread -ldl
+		check_run "$cc, -flto"
+	else
+		echo "$cc cannot link with -flto here"
+	fi
 	$cxx -std=c++11 -Wall -Wextra -Werror -o program consumer.cpp kymo.o -pthread -ldl
 	check_run "$cxx, C++11"
 done

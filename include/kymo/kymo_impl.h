@@ -211,8 +211,14 @@ extern KYMO_API __thread struct kymo_i_writer *kymo_i_tls
 #define KYMO_I_END 0x100u
 #define KYMO_I_REGISTER 0x200u
 #define KYMO_I_PAIR 0x400u /* one or two items, in ky_pair in place of ky_values */
-KYMO_API int kymo_i_slow_at(struct kymo_i_site *ky_site, uint32_t ky_what,
-			    const uint64_t *ky_values, uintptr_t ky_frame, const uint64_t *ky_pair);
+#ifdef __x86_64__          /* called by the next function alone */
+#define KYMO_I_SLOW_API __attribute__((__visibility__("hidden")))
+#else
+#define KYMO_I_SLOW_API KYMO_API
+#endif
+KYMO_I_SLOW_API int kymo_i_slow_at(struct kymo_i_site *ky_site, uint32_t ky_what,
+				   const uint64_t *ky_values, uintptr_t ky_frame,
+				   const uint64_t *ky_pair);
 /* The same, in asm, for the code below: keeps all general registers but rax and r11. */
 KYMO_API void kymo_i_slow_jump(void);
 /* Record an event with one string, item ky_at. The caller has not parked the writer. */

@@ -18,6 +18,7 @@
 #include "core/clock.h"
 #include "core/notice.h"
 #include "core/slots.h"
+#include "core/writer.h"
 #include "os/os.h"
 
 #include <pthread.h>
@@ -163,6 +164,9 @@ __attribute__((constructor(101))) static void library_loaded(void)
 	ky_notice_prepare();
 	ky_os_ending_prepare();
 	ky_slots_prepare();
+#ifdef __x86_64__
+	ky_writer_is_wide = ky_cpu_is_wide();
+#endif
 	pthread_atfork(ky_slots_before_fork, NULL, forked);
 	at_quick_exit(mark_exit);
 	parse_environment();

@@ -255,6 +255,8 @@ __attribute__((used)) int kymo_i_slow_at(struct kymo_i_site *site, uint32_t what
 }
 
 #if defined(__x86_64__)
+__attribute__((used)) bool ky_writer_is_wide;
+
 /* With -fno-asynchronous-unwind-tables the compiler begins none. */
 #ifdef __GCC_HAVE_DWARF2_CFI_ASM
 #define UNWIND(what)
@@ -263,7 +265,8 @@ __attribute__((used)) int kymo_i_slow_at(struct kymo_i_site *site, uint32_t what
 #endif
 /*
  * Call kymo_i_slow_at() below the red zone of a function that jumps here, on an aligned stack, and go on where rax says. All
- * is kept but rax and r11. To unwinders it is a call whose frame begins at that function's stack pointer.
+ * is kept but rax and r11, and the vector registers that the jump says it changes. It cannot say so of those of AVX-512 in a
+ * function that alone is compiled for it: these are saved here (xsavec; 0xa0: zmm16 to zmm31 and masks), as libc uses them. To unwinders it is a call whose frame begins at that function's stack pointer.
  */
 __attribute__((naked, used)) void kymo_i_slow_jump(void)
 {
@@ -281,13 +284,27 @@ __attribute__((naked, used)) void kymo_i_slow_jump(void)
 				    ".cfi_def_cfa_register rbp\n"
 				    "pushq %rcx\npushq %rdx\npushq %rsi\npushq %rdi\n"
 				    "pushq %r9\npushq %r8\npushq %r10\n"
-				    "movq %r11, %rdi\n"
+				    "andq $-64, %rsp\n"
+				    "testb $1, ky_writer_is_wide(%rip)\n"
+				    "je 1f\n"
+				    "leaq -1664(%rsp), %rsp\n"
+				    "pxor %xmm0, %xmm0\n"
+				    "movaps %xmm0, 528(%rsp)\n"
+				    "movaps %xmm0, 544(%rsp)\n"
+				    "movaps %xmm0, 560(%rsp)\n"
+				    "movl $0xa0, %eax\nxorl %edx, %edx\nxsavec (%rsp)\n"
+				    "movq -16(%rbp), %rdx\n"
+				    "1: movq %r11, %rdi\n"
 				    "movl %r10d, %esi\n"
 				    "leaq 144(%rbp), %rcx\n"
 				    "leaq -16(%rbp), %r8\n" /* the pair: rdx and rcx */
-				    "andq $-16, %rsp\n"
 				    "cld\n"
-				    "call kymo_i_slow_at@PLT\n"
+				    "call kymo_i_slow_at\n"
+				    "testb $1, ky_writer_is_wide(%rip)\n"
+				    "je 2f\n"
+				    "movl %eax, %r11d\n"
+				    "movl $0xa0, %eax\nxorl %edx, %edx\nxrstor (%rsp)\n"
+				    "movl %r11d, %eax\n2:\n"
 				    "leaq -56(%rbp), %rsp\n"
 				    "popq %r10\npopq %r8\npopq %r9\n"
 				    "popq %rdi\npopq %rsi\npopq %rdx\npopq %rcx\n"

@@ -15,6 +15,9 @@ extern ky_writer_hook_fn *ky_writer_hook;
 typedef void ky_writer_wake_fn(void);
 extern ky_writer_wake_fn *ky_writer_wake;
 
+/* ky_cpu_is_wide(): set when the library is loaded, and read in asm alone. */
+extern bool ky_writer_is_wide __attribute__((visibility("hidden")));
+
 /* Record an event even if its category is off. Register the site as needed. Return 1 if recorded, else 0. */
 int ky_writer_record(struct kymo_i_site *site, uint64_t end_bit, uint32_t items, uint64_t types,
 		     const uint64_t *values);

@@ -34,6 +34,26 @@ int ky_cpu_tick_source(void)
 	return kernel_uses_tsc() ? KY_TICKS_TSC : KY_TICKS_NONE;
 }
 
+#define AVX512VL (1u << 31) /* of b, leaf 7 */
+#define OSXSAVE (1u << 27)  /* of c, leaf 1 */
+#define XSAVEC (1u << 1)    /* of a, leaf 13.1 */
+#define WIDE_STATE 0xe0u    /* what the kernel saves of them */
+
+bool ky_cpu_is_wide(void)
+{
+	unsigned a, b, c, d, state = 0;
+	if (__get_cpuid_max(0, NULL) < 13)
+		return false;
+	__cpuid(1, a, b, c, d);
+	if (!(c & OSXSAVE))
+		return false;
+	__asm__("xgetbv" : "=a"(state), "=d"(d) : "c"(0));
+	__cpuid_count(7, 0, a, b, c, d);
+	const bool has = b & AVX512VL;
+	__cpuid_count(13, 1, a, b, c, d);
+	return has && (a & XSAVEC) && (state & WIDE_STATE) == WIDE_STATE;
+}
+
 uint64_t ky_cpu_ticks(void)
 {
 	return __builtin_ia32_rdtsc();

@@ -13,6 +13,8 @@
 /* The CPU (one file per architecture). Signal-safe. */
 /* Return the enum ky_tick_source that ky_cpu_ticks() reads; NONE: use the clock. */
 int ky_cpu_tick_source(void);
+/* Report whether libc may use registers that only AVX-512 has, and the CPU's xsavec saves them. */
+bool ky_cpu_is_wide(void);
 uint64_t ky_cpu_ticks(void);
 /* Zero the words; the thread sanitizer does not see it. */
 void ky_cpu_clear(uint64_t *words, size_t count);

@@ -29,6 +29,7 @@
 
 #define ALL_UNTIL 70
 #define ONE_OF 23
+#define CALLS_MAX 10000
 #define PATIENCE_MS 60000
 
 /* Patch and restore, once. */
@@ -83,10 +84,9 @@ static bool kill_after(pid_t pid, int calls)
 					   : WSTOPSIG(status);
 		assert_int_equal(ptrace(PTRACE_SYSCALL, kymo, 0, signal), 0);
 		assert_int_equal(waitpid(kymo, &status, 0), kymo);
-		if (!WIFSTOPPED(status)) {
-			assert_int_equal(status, 0);
-			return true;
-		}
+		/* On a busy machine a call may take too long: then kymo gives up, and the target goes on, too. */
+		if (!WIFSTOPPED(status))
+			return status == 0;
 		made += has_changed(kymo, status);
 	}
 	kill(kymo, SIGKILL);
@@ -142,9 +142,9 @@ static void kymo_may_be_killed_at_any_call(void **state)
 {
 	const char *const target = getenv("KYMO_TARGET_COUNTER");
 	int calls = 1;
-	while (!survives(target, calls))
+	while (calls < CALLS_MAX && !survives(target, calls))
 		calls += *state || calls < ALL_UNTIL ? 1 : ONE_OF;
-	assert_true(calls > ALL_UNTIL);
+	assert_in_range(calls, ALL_UNTIL, CALLS_MAX - 1);
 }
 
 int main(int count, char **arguments)

@@ -9,11 +9,11 @@
 #define KY_CLOCK_SECOND_NS INT64_C(1000000000)
 #define KY_CLOCK_MS_NS INT64_C(1000000)
 
-/* Return a clock's time: CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME or another. */
+/* Return a clock's time: CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME or another; 0: there is none. */
 static inline int64_t ky_clock_ns(clockid_t clock)
 {
-	struct timespec now;
-	clock_gettime(clock, &now);
+	struct timespec now = {0};
+	(void)clock_gettime(clock, &now);
 	return now.tv_sec * KY_CLOCK_SECOND_NS + now.tv_nsec;
 }
 

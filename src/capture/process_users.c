@@ -2,9 +2,9 @@
 /* process_users.c: see process_users.h. Of very many users the one with the least debt is forgotten. */
 #include "capture/process_users.h"
 
+#include "base/clock.h"
 #include "process/proc.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #define MS UINT64_C(1000000)
@@ -16,9 +16,7 @@
 
 uint64_t ky_process_users_clock(void)
 {
-	struct timespec now = {0};
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return (uint64_t)ky_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Return false when the process is gone, or its user is not counted. */

@@ -77,10 +77,7 @@ static double measure_reading(void)
 static uint64_t process_cpu_ns(pid_t pid)
 {
 	clockid_t clock;
-	struct timespec now;
-	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &now) != 0)
-		return 0;
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return clock_getcpuclockid(pid, &clock) == 0 ? (uint64_t)ky_clock_ns(clock) : 0;
 }
 
 /* Take a thread, with what it has done since the last look. */

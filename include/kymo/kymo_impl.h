@@ -368,32 +368,31 @@ __attribute__((__unused__, __cold__, __noinline__)) static int kymo_i_slow(
 #endif
 #endif
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(KYMO_I_SANITIZED)
-#define KYMO_I_WRITE_(first, last, site, w, pos, slow)                                             \
+#define KYMO_I_WRITE_(first, header, site, w, pos, slow)                                           \
 	__asm__ goto(first "cmpq %2, %0\n\tjae %l[" #slow "]\n\t"                                  \
-			   "rdtsc\n\torq %1, %%rax\n\t" last "cmpl %%edx, %3\n\tjne %l[" #slow     \
-			   "]\n\t"                                                                 \
+			   "rdtsc\n\torq %1, %%rax\n\tcmpl %%edx, %3\n\tjne %l[" #slow "]\n\t"     \
 			   "movq %%rax, (%0)\n\tincq %4\n\tleaq 8(%0), %%rax\n\tmovq %%rax, %5"    \
 		     :                                                                             \
-		     : "r"(pos), "m"((site)->ky_word), "m"((w)->ky_end), "m"((w)->ky_high),        \
-		       "m"((w)->ky_events), "m"((w)->ky_pos)                                       \
+		     : "r"(pos), header, "m"((w)->ky_end), "m"((w)->ky_high), "m"((w)->ky_events), \
+		       "m"((w)->ky_pos)                                                            \
 		     : "rax", "rdx", "cc", "memory"                                                \
 		     : slow)
-/* The length of one or two items is one bit of the header. */
-#define KYMO_I_WRITE_PAIR(items, more, site, w, pos, first, second, slow)                          \
+/* The header is complete but for the time: nothing is left to do between the counter and the store. */
+#define KYMO_I_WRITE_PAIR(items, more, header, w, pos, first, second, slow)                        \
 	__asm__ goto("leaq 8*" #items "(%0), %%rax\n\tcmpq %2, %%rax\n\tjae %l[" #slow "]\n\t"     \
-		     "rdtsc\n\torq %1, %%rax\n\tbtsq $32+" #items ", %%rax\n\t"                    \
-		     "cmpl %%edx, %3\n\tjne %l[" #slow "]\n\tmovq %7, 8(%0)\n\t" more              \
-		     "movq %%rax, (%0)\n\tincq %4\n\t"                                             \
+		     "rdtsc\n\torq %1, %%rax\n\tcmpl %%edx, %3\n\tjne %l[" #slow "]\n\t"           \
+		     "movq %7, 8(%0)\n\t" more "movq %%rax, (%0)\n\tincq %4\n\t"                   \
 		     "leaq 8+8*" #items "(%0), %%rax\n\tmovq %%rax, %5"                            \
 		     :                                                                             \
-		     : "r"(pos), "m"((site)->ky_word), "m"((w)->ky_end), "m"((w)->ky_high),        \
+		     : "r"(pos), "r"(header), "m"((w)->ky_end), "m"((w)->ky_high),                 \
 		       "m"((w)->ky_events), "m"((w)->ky_pos), "r"(w), "r"(first), "r"(second)      \
 		     : "rax", "rdx", "cc", "memory"                                                \
 		     : slow)
 #define KYMO_I_WRITE_BEGIN(site, w, pos, slow)                                                     \
-	KYMO_I_WRITE_("cmpq $0, %1\n\tje %l[" #slow "]\n\t", "", site, w, pos, slow)
+	KYMO_I_WRITE_("cmpq $0, %1\n\tje %l[" #slow "]\n\t", "m"((site)->ky_word), site, w, pos,   \
+		      slow)
 #define KYMO_I_WRITE_END(site, w, pos, slow)                                                       \
-	KYMO_I_WRITE_("", "btsq $32, %%rax\n\t", site, w, pos, slow)
+	KYMO_I_WRITE_("", "r"(KYMO_I_LOAD(&(site)->ky_word) | KYMO_I_END_BIT), site, w, pos, slow)
 #else
 #define KYMO_I_WRITE_(end_bit, site, w, pos, slow)                                                 \
 	do {                                                                                       \
@@ -462,11 +461,12 @@ KYMO_I_INLINE int kymo_i_put_pair(struct kymo_i_site *ky_site, uint32_t ky_items
 				  uint64_t ky_second)
 {
 	struct kymo_i_writer *const ky_w = kymo_i_tls;
+	const uint64_t ky_header = KYMO_I_LOAD(&ky_site->ky_word) | KYMO_I_LENGTH(ky_items);
 	const uintptr_t ky_pos = kymo_i_park(ky_w);
 	if (ky_items == 1)
-		KYMO_I_WRITE_PAIR(1, "", ky_site, ky_w, ky_pos, ky_first, ky_first, ky_slow);
+		KYMO_I_WRITE_PAIR(1, "", ky_header, ky_w, ky_pos, ky_first, ky_first, ky_slow);
 	else
-		KYMO_I_WRITE_PAIR(2, "movq %8, 16(%0)\n\t", ky_site, ky_w, ky_pos, ky_first,
+		KYMO_I_WRITE_PAIR(2, "movq %8, 16(%0)\n\t", ky_header, ky_w, ky_pos, ky_first,
 				  ky_second, ky_slow);
 	return 1;
 ky_slow:

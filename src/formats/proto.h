@@ -179,6 +179,13 @@ static inline bool ky_proto_find(struct ky_proto_view message, uint32_t id,
 	return false;
 }
 
+/* Return the number of the first field with that number, 0 without one. */
+static inline uint64_t ky_proto_number(struct ky_proto_view message, uint32_t id)
+{
+	struct ky_proto_field field;
+	return ky_proto_find(message, id, &field) ? field.value : 0;
+}
+
 static inline double ky_proto_as_double(uint64_t bits)
 {
 	double value;

@@ -27,18 +27,15 @@ static int64_t scaled(uint64_t value, int64_t unit_ns)
 
 static bool read_clock(struct ky_proto_view message, uint32_t sequence_id, struct reading *reading)
 {
-	uint32_t id = 0;
-	*reading = (struct reading){.unit_ns = 1};
-	KY_PROTO_EACH(field, message) {
-		if (field.id == KY_PF_CLOCK_CLOCK_ID)
-			id = (uint32_t)field.value;
-		else if (field.id == KY_PF_CLOCK_TIMESTAMP)
-			reading->value = field.value;
-		else if (field.id == KY_PF_CLOCK_IS_INCREMENTAL)
-			reading->incremental = field.value != 0;
-		else if (field.id == KY_PF_CLOCK_UNIT_MULTIPLIER_NS && field.value)
-			reading->unit_ns = (int64_t)field.value;
-	}
+	struct ky_pf_parts parts;
+	ky_pf_ftrace_take_apart(message, &parts);
+	const uint32_t id = (uint32_t)parts.values[KY_PF_CLOCK_CLOCK_ID];
+	const int64_t unit_ns = (int64_t)parts.values[KY_PF_CLOCK_UNIT_MULTIPLIER_NS];
+	*reading = (struct reading){
+		.value = parts.values[KY_PF_CLOCK_TIMESTAMP],
+		.incremental = parts.values[KY_PF_CLOCK_IS_INCREMENTAL] != 0,
+		.unit_ns = unit_ns ? unit_ns : 1,
+	};
 	reading->key = ky_clock_of_sequence(sequence_id, id);
 	return id != 0;
 }

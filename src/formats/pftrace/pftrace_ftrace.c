@@ -23,37 +23,30 @@ struct bundle {
 
 static void read_bundle(struct ky_proto_view message, struct bundle *bundle)
 {
-	*bundle = (struct bundle){.all = message};
-	KY_PROTO_EACH(field, message) {
-		if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_CPU) {
-			bundle->cpu = (uint32_t)field.value;
-		} else if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_LOST_EVENTS) {
-			bundle->lost = field.value != 0;
-		} else if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_FTRACE_CLOCK) {
-			bundle->clock = (uint32_t)field.value;
-		} else if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_FTRACE_TIMESTAMP) {
-			bundle->ftrace_ns = (int64_t)field.value;
-			bundle->has_times = true;
-		} else if (field.id == KY_PF_FTRACE_EVENT_BUNDLE_BOOT_TIMESTAMP) {
-			bundle->boot_ns = (int64_t)field.value;
-		}
-	}
+	struct ky_pf_parts parts;
+	ky_pf_ftrace_take_apart(message, &parts);
+	*bundle = (struct bundle){
+		.all = message,
+		.cpu = (uint32_t)parts.values[KY_PF_FTRACE_EVENT_BUNDLE_CPU],
+		.clock = (uint32_t)parts.values[KY_PF_FTRACE_EVENT_BUNDLE_FTRACE_CLOCK],
+		.lost = parts.values[KY_PF_FTRACE_EVENT_BUNDLE_LOST_EVENTS] != 0,
+		.has_times = ky_pf_has(&parts, KY_PF_FTRACE_EVENT_BUNDLE_FTRACE_TIMESTAMP),
+		.ftrace_ns = (int64_t)parts.values[KY_PF_FTRACE_EVENT_BUNDLE_FTRACE_TIMESTAMP],
+		.boot_ns = (int64_t)parts.values[KY_PF_FTRACE_EVENT_BUNDLE_BOOT_TIMESTAMP],
+	};
 }
 
 void ky_pf_ftrace_range(struct ky_pf *pf, struct ky_proto_view bundle)
 {
-	struct ky_proto_field field, cpu;
 	bool made;
-	const uint32_t number = ky_proto_find(bundle, KY_PF_FTRACE_EVENT_BUNDLE_CPU, &cpu)
-					? (uint32_t)cpu.value
-					: 0;
+	const uint32_t number = (uint32_t)ky_proto_number(bundle, KY_PF_FTRACE_EVENT_BUNDLE_CPU);
 	if (ky_u64_map_find(&pf->bundle_seen, number))
 		return;
 	(void)ky_u64_map_add(&pf->bundle_seen, number, &made);
-	if (ky_proto_find(bundle, KY_PF_FTRACE_EVENT_BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP,
-			  &field) &&
-	    (int64_t)field.value > pf->ftrace_whole_ns)
-		pf->ftrace_whole_ns = (int64_t)field.value;
+	const int64_t end_ns = (int64_t)ky_proto_number(
+		bundle, KY_PF_FTRACE_EVENT_BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP);
+	if (end_ns > pf->ftrace_whole_ns)
+		pf->ftrace_whole_ns = end_ns;
 }
 
 /* Times are BOOTTIME's unless the bundle names another clock and its offset. */

@@ -61,23 +61,27 @@ static void utsname(struct ky_pf *pf, struct ky_proto_view message)
 
 void ky_pf_metadata_system(struct ky_pf *pf, struct ky_proto_view info)
 {
+	static const struct {
+		const char *key;
+		uint32_t field;
+		bool text;
+	} facts[] = {
+		{"android_build_fingerprint", KY_PF_SYSTEM_INFO_ANDROID_BUILD_FINGERPRINT, true},
+		{"tracing_service_version", KY_PF_SYSTEM_INFO_TRACING_SERVICE_VERSION, true},
+		{"android_sdk_version", KY_PF_SYSTEM_INFO_ANDROID_SDK_VERSION, false},
+		{"timezone_off_mins", KY_PF_SYSTEM_INFO_TIMEZONE_OFF_MINS, false},
+		{"system_ram_bytes", KY_PF_SYSTEM_INFO_SYSTEM_RAM_BYTES, false},
+		{"machine_name", KY_PF_SYSTEM_INFO_MACHINE_NAME, true},
+	};
 	KY_PROTO_EACH(field, info) {
 		if (field.id == KY_PF_SYSTEM_INFO_UTSNAME)
 			utsname(pf, field.view);
-		else if (field.id == KY_PF_SYSTEM_INFO_ANDROID_BUILD_FINGERPRINT)
-			metadata_text(pf, "android_build_fingerprint", field.view);
-		else if (field.id == KY_PF_SYSTEM_INFO_TRACING_SERVICE_VERSION)
-			metadata_text(pf, "tracing_service_version", field.view);
-		else if (field.id == KY_PF_SYSTEM_INFO_ANDROID_SDK_VERSION)
-			ky_put_metadata_number(pf->trace, "android_sdk_version",
-					       (int64_t)field.value);
-		else if (field.id == KY_PF_SYSTEM_INFO_TIMEZONE_OFF_MINS)
-			ky_put_metadata_number(pf->trace, "timezone_off_mins",
-					       (int32_t)field.value);
-		else if (field.id == KY_PF_SYSTEM_INFO_SYSTEM_RAM_BYTES)
-			ky_put_metadata_number(pf->trace, "system_ram_bytes", (int64_t)field.value);
-		else if (field.id == KY_PF_SYSTEM_INFO_MACHINE_NAME)
-			metadata_text(pf, "machine_name", field.view);
+		for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
+			if (facts[i].field == field.id && facts[i].text)
+				metadata_text(pf, facts[i].key, field.view);
+			else if (facts[i].field == field.id)
+				ky_put_metadata_number(pf->trace, facts[i].key,
+						       (int64_t)field.value);
 	}
 }
 
@@ -184,34 +188,21 @@ void ky_pf_metadata_trigger(struct ky_pf *pf, int64_t ts, struct ky_proto_view t
 
 /* ---- logs ---- */
 
-struct log_event {
-	int64_t pid, tid, ns;
-	uint32_t tag, message;
-	uint8_t priority;
-};
-
 static void log_event(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct log_event event = {.pid = -1, .tid = -1};
-	KY_PROTO_EACH(field, message) {
-		if (field.id == KY_PF_LOG_EVENT_PID)
-			event.pid = (int32_t)field.value;
-		else if (field.id == KY_PF_LOG_EVENT_TID)
-			event.tid = (int32_t)field.value;
-		else if (field.id == KY_PF_LOG_EVENT_TIMESTAMP)
-			event.ns = (int64_t)field.value;
-		else if (field.id == KY_PF_LOG_EVENT_TAG)
-			event.tag = ky_pf_string(pf, field.view);
-		else if (field.id == KY_PF_LOG_EVENT_PRIO)
-			event.priority = field.value <= KY_PF_PRIO_FATAL ? (uint8_t)field.value : 0;
-		else if (field.id == KY_PF_LOG_EVENT_MESSAGE)
-			event.message = ky_pf_string(pf, field.view);
-	}
-	const uint32_t thread = event.tid < 0   ? KY_NONE
-				: event.pid < 0 ? ky_thread_by_tid(pf->trace, event.tid)
-						: ky_thread(pf->trace, event.pid, event.tid);
-	ky_put_log(pf->trace, ky_pf_clock_time(pf, KY_CLOCK_REALTIME, event.ns), thread,
-		   event.priority, event.tag, event.message);
+	struct ky_pf_parts parts;
+	ky_pf_ftrace_take_apart(message, &parts);
+	const int32_t pid = ky_pf_id(&parts, KY_PF_LOG_EVENT_PID);
+	const int32_t tid = ky_pf_id(&parts, KY_PF_LOG_EVENT_TID);
+	const uint64_t priority = parts.values[KY_PF_LOG_EVENT_PRIO];
+	const int64_t ns = (int64_t)parts.values[KY_PF_LOG_EVENT_TIMESTAMP];
+	const uint32_t tag = ky_pf_string_if(pf, parts.texts[KY_PF_LOG_EVENT_TAG]);
+	const uint32_t thread = tid < 0   ? KY_NONE
+				: pid < 0 ? ky_thread_by_tid(pf->trace, tid)
+					  : ky_thread(pf->trace, pid, tid);
+	ky_put_log(pf->trace, ky_pf_clock_time(pf, KY_CLOCK_REALTIME, ns), thread,
+		   priority <= KY_PF_PRIO_FATAL ? (uint8_t)priority : 0, tag,
+		   ky_pf_string_if(pf, parts.texts[KY_PF_LOG_EVENT_MESSAGE]));
 }
 
 void ky_pf_metadata_android_log(struct ky_pf *pf, struct ky_proto_view packet)

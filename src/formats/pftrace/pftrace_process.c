@@ -24,20 +24,16 @@ static void name_process(struct ky_pf *pf, uint32_t process, uint32_t name)
 
 static uint32_t process_descriptor(struct ky_pf *pf, struct ky_proto_view message)
 {
-	int64_t pid = 0, start_ns = 0;
-	uint32_t name = 0, chrome_name = 0;
-	KY_PROTO_EACH(field, message) {
-		if (field.id == KY_PF_PROCESS_DESCRIPTOR_PID)
-			pid = (int32_t)field.value;
-		else if (field.id == KY_PF_PROCESS_DESCRIPTOR_CHROME_PROCESS_TYPE)
-			chrome_name = ky_string_z(pf->trace, chrome_process_name(field.value));
-		else if (field.id == KY_PF_PROCESS_DESCRIPTOR_PROCESS_NAME && field.view.bytes)
-			name = ky_pf_string(pf, field.view);
-		else if (field.id == KY_PF_PROCESS_DESCRIPTOR_START_TIMESTAMP_NS)
-			start_ns = (int64_t)field.value;
-	}
-	const uint32_t process = ky_process(pf->trace, pid);
-	name_process(pf, process, name ? name : chrome_name);
+	struct ky_pf_parts parts;
+	ky_pf_ftrace_take_apart(message, &parts);
+	const struct ky_proto_view text = parts.texts[KY_PF_PROCESS_DESCRIPTOR_PROCESS_NAME];
+	const uint64_t type = parts.values[KY_PF_PROCESS_DESCRIPTOR_CHROME_PROCESS_TYPE];
+	const int64_t start_ns = (int64_t)parts.values[KY_PF_PROCESS_DESCRIPTOR_START_TIMESTAMP_NS];
+	const uint32_t process =
+		ky_process(pf->trace, (int32_t)parts.values[KY_PF_PROCESS_DESCRIPTOR_PID]);
+	name_process(pf, process,
+		     text.bytes ? ky_pf_string(pf, text)
+				: ky_string_z(pf->trace, chrome_process_name(type)));
 	if (start_ns > 0 && process < pf->trace->processes.rows.count &&
 	    pf->trace->processes.start_ts[process] == KY_TIME_NONE)
 		pf->trace->processes.start_ts[process] = start_ns;
@@ -49,33 +45,9 @@ void ky_pf_process_descriptor(struct ky_pf *pf, struct ky_proto_view descriptor)
 	(void)process_descriptor(pf, descriptor);
 }
 
-struct thread_names {
-	int64_t pid, tid;
-	int64_t time_us, thread_time_us, instructions;
-	uint32_t name;
-};
-
-static void read_thread(struct ky_pf *pf, struct ky_proto_view message, struct thread_names *thread)
+static int64_t us_to_ns(uint64_t value)
 {
-	*thread = (struct thread_names){0};
-	KY_PROTO_EACH(field, message) {
-		if (field.id == KY_PF_THREAD_DESCRIPTOR_PID)
-			thread->pid = (int32_t)field.value;
-		else if (field.id == KY_PF_THREAD_DESCRIPTOR_TID)
-			thread->tid = (int64_t)field.value;
-		else if (field.id == KY_PF_THREAD_DESCRIPTOR_THREAD_NAME && field.view.bytes)
-			thread->name = ky_pf_string(pf, field.view);
-		else if (field.id == KY_PF_THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US)
-			thread->time_us = (int64_t)field.value;
-		else if (field.id == KY_PF_THREAD_DESCRIPTOR_REFERENCE_THREAD_TIME_US)
-			thread->thread_time_us = (int64_t)field.value;
-		else if (field.id == KY_PF_THREAD_DESCRIPTOR_REFERENCE_THREAD_INSTRUCTION_COUNT)
-			thread->instructions = (int64_t)field.value;
-	}
-}
-
-static int64_t us_to_ns(int64_t us)
-{
+	const int64_t us = (int64_t)value;
 	int64_t ns;
 	return __builtin_mul_overflow(us, 1000, &ns) ? (us < 0 ? INT64_MIN : INT64_MAX) : ns;
 }
@@ -84,22 +56,29 @@ void ky_pf_process_thread_descriptor(struct ky_pf *pf, struct ky_proto_view desc
 				     bool sandboxed)
 {
 	struct ky_pf_sequence *const sequence = pf->sequence;
-	struct thread_names thread;
-	read_thread(pf, descriptor, &thread);
+	struct ky_pf_parts parts;
+	ky_pf_ftrace_take_apart(descriptor, &parts);
+	const struct ky_proto_view name = parts.texts[KY_PF_THREAD_DESCRIPTOR_THREAD_NAME];
+	const int64_t pid = (int32_t)parts.values[KY_PF_THREAD_DESCRIPTOR_PID];
+	int64_t tid = (int64_t)parts.values[KY_PF_THREAD_DESCRIPTOR_TID];
 	if (sandboxed)
-		thread.tid = ky_pf_track_synthetic_tid(thread.pid, thread.tid);
+		tid = ky_pf_track_synthetic_tid(pid, tid);
 	if (sequence->valid) {
 		sequence->has_thread = true;
-		sequence->pid = thread.pid;
-		sequence->tid = thread.tid;
+		sequence->pid = pid;
+		sequence->tid = tid;
 		sequence->times_valid = true;
-		sequence->time_ns = us_to_ns(thread.time_us);
-		sequence->thread_time_ns = us_to_ns(thread.thread_time_us);
-		sequence->instructions = thread.instructions;
+		sequence->time_ns =
+			us_to_ns(parts.values[KY_PF_THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US]);
+		sequence->thread_time_ns =
+			us_to_ns(parts.values[KY_PF_THREAD_DESCRIPTOR_REFERENCE_THREAD_TIME_US]);
+		sequence->instructions =
+			(int64_t)parts
+				.values[KY_PF_THREAD_DESCRIPTOR_REFERENCE_THREAD_INSTRUCTION_COUNT];
 	}
-	const uint32_t row = ky_thread(pf->trace, thread.pid, thread.tid);
-	if (thread.name)
-		ky_thread_name(pf->trace, row, thread.name, KY_NAME_TRACE);
+	const uint32_t row = ky_thread(pf->trace, pid, tid);
+	if (name.bytes)
+		ky_thread_name(pf->trace, row, ky_pf_string(pf, name), KY_NAME_TRACE);
 }
 
 static bool sandboxed(struct ky_proto_view descriptor)
@@ -161,21 +140,14 @@ static void tree_cmdline(struct ky_pf *pf, uint32_t process, struct ky_proto_vie
 
 static void tree_process(struct ky_pf *pf, struct ky_proto_view message)
 {
-	int64_t pid = -1, ppid = -1, start_ns = 0;
-	int32_t uid = -1;
-	bool kernel_thread = false;
-	KY_PROTO_EACH(field, message) {
-		if (field.id == KY_PF_PROCESS_TREE_PROCESS_PID)
-			pid = (int32_t)field.value;
-		else if (field.id == KY_PF_PROCESS_TREE_PROCESS_PPID)
-			ppid = (int32_t)field.value;
-		else if (field.id == KY_PF_PROCESS_TREE_PROCESS_UID)
-			uid = (int32_t)field.value;
-		else if (field.id == KY_PF_PROCESS_TREE_PROCESS_PROCESS_START_FROM_BOOT)
-			start_ns = (int64_t)field.value;
-		else if (field.id == KY_PF_PROCESS_TREE_PROCESS_IS_KTHREAD)
-			kernel_thread = field.value != 0;
-	}
+	struct ky_pf_parts parts;
+	ky_pf_ftrace_take_apart(message, &parts);
+	const int32_t pid = ky_pf_id(&parts, KY_PF_PROCESS_TREE_PROCESS_PID);
+	const int32_t ppid = ky_pf_id(&parts, KY_PF_PROCESS_TREE_PROCESS_PPID);
+	const int32_t uid = ky_pf_id(&parts, KY_PF_PROCESS_TREE_PROCESS_UID);
+	const bool kernel_thread = parts.values[KY_PF_PROCESS_TREE_PROCESS_IS_KTHREAD] != 0;
+	const int64_t start_ns =
+		(int64_t)parts.values[KY_PF_PROCESS_TREE_PROCESS_PROCESS_START_FROM_BOOT];
 	if (pid < 0)
 		return;
 	/* Each kernel thread is a process, whose parent is kthreadd. */
@@ -197,22 +169,17 @@ static void tree_process(struct ky_pf *pf, struct ky_proto_view message)
 
 static void tree_thread(struct ky_pf *pf, struct ky_proto_view message)
 {
-	int64_t tid = -1, tgid = -1;
-	uint32_t name = 0;
-	KY_PROTO_EACH(field, message) {
-		if (field.id == KY_PF_PROCESS_TREE_THREAD_TID)
-			tid = (int32_t)field.value;
-		else if (field.id == KY_PF_PROCESS_TREE_THREAD_NAME && field.view.bytes)
-			name = ky_pf_string(pf, field.view);
-		else if (field.id == KY_PF_PROCESS_TREE_THREAD_TGID)
-			tgid = (int32_t)field.value;
-	}
+	struct ky_pf_parts parts;
+	ky_pf_ftrace_take_apart(message, &parts);
+	const int32_t tid = ky_pf_id(&parts, KY_PF_PROCESS_TREE_THREAD_TID);
+	const int32_t tgid = ky_pf_id(&parts, KY_PF_PROCESS_TREE_THREAD_TGID);
+	const struct ky_proto_view name = parts.texts[KY_PF_PROCESS_TREE_THREAD_NAME];
 	if (tid < 0)
 		return;
 	const uint32_t thread =
 		tgid >= 0 ? ky_thread(pf->trace, tgid, tid) : ky_thread_by_tid(pf->trace, tid);
-	if (name)
-		ky_thread_name(pf->trace, thread, name, KY_NAME_SYSTEM);
+	if (name.bytes)
+		ky_thread_name(pf->trace, thread, ky_pf_string(pf, name), KY_NAME_SYSTEM);
 }
 
 void ky_pf_process_tree(struct ky_pf *pf, struct ky_proto_view tree)

@@ -373,6 +373,8 @@ static inline const uint32_t *ky_pf_message(const struct ky_pf_sequence *sequenc
 {
 	return sequence->tables ? ky_pf_iids_find(&sequence->tables->messages[of], iid) : NULL;
 }
+/* Return where to store the row of a new iid; NULL when there is no iid, or it is defined already. */
+uint32_t *ky_pf_sequence_new_row(struct ky_pf_iids *map, struct ky_proto_view message);
 struct ky_pf_location *ky_pf_sequence_location(const struct ky_pf *pf, uint64_t iid);
 
 static inline uint32_t ky_pf_string(struct ky_pf *pf, struct ky_proto_view text)
@@ -555,6 +557,11 @@ bool ky_pf_ftrace_next_parts(struct ky_proto_in *in, uint32_t id, struct ky_pf_p
 static inline bool ky_pf_has(const struct ky_pf_parts *parts, uint32_t field)
 {
 	return parts->has >> field & 1;
+}
+/* Return an id, such as a pid; -1 when it is missing. */
+static inline int32_t ky_pf_id(const struct ky_pf_parts *parts, uint32_t field)
+{
+	return ky_pf_has(parts, field) ? (int32_t)parts->values[field] : -1;
 }
 
 /* The events that a domain takes; each table ends with take NULL. */

@@ -26,70 +26,51 @@ static struct ky_proto_view copy_of(struct ky_pf *pf, struct ky_proto_view messa
 	return (struct ky_proto_view){copy, message.bytes};
 }
 
-/* Return where to store the row of a new iid; NULL when there is no iid, or it is defined already. */
-static uint32_t *new_row(struct ky_pf_iids *map, struct ky_proto_view message)
-{
-	struct ky_proto_field iid;
-	bool made;
-	if (!ky_proto_find(message, KY_PF_INTERNED_STRING_IID, &iid) || !iid.value)
-		return NULL;
-	uint32_t *row = ky_pf_iids_add(map, iid.value, &made);
-	return made ? row : NULL;
-}
-
 void ky_pf_sample_intern_mapping(struct ky_pf *pf, struct ky_pf_iids *map,
 				 struct ky_proto_view message)
 {
-	struct ky_pf_mapping mapping = {.row = KY_NONE};
-	uint32_t *row = KY_PF_GROW(pf, mappings) ? new_row(map, message) : NULL;
+	struct ky_pf_parts parts;
+	uint32_t *row = KY_PF_GROW(pf, mappings) ? ky_pf_sequence_new_row(map, message) : NULL;
 	if (!row)
 		return;
-	KY_PROTO_EACH(field, message) {
-		if (field.id == KY_PF_MAPPING_BUILD_ID)
-			mapping.build_id_iid = field.value;
-		else if (field.id == KY_PF_MAPPING_START_OFFSET && !mapping.offset)
-			mapping.offset = field.value;
-		else if (field.id == KY_PF_MAPPING_START)
-			mapping.start = field.value;
-		else if (field.id == KY_PF_MAPPING_END)
-			mapping.end = field.value;
-		else if (field.id == KY_PF_MAPPING_LOAD_BIAS)
-			mapping.load_bias = field.value;
-		else if (field.id == KY_PF_MAPPING_EXACT_OFFSET)
-			mapping.offset = field.value;
-	}
-	mapping.paths = copy_of(pf, message);
+	ky_pf_ftrace_take_apart(message, &parts);
 	*row = pf->mappings_count;
-	pf->mappings[pf->mappings_count++] = mapping;
+	pf->mappings[pf->mappings_count++] = (struct ky_pf_mapping){
+		.build_id_iid = parts.values[KY_PF_MAPPING_BUILD_ID],
+		.offset = parts.values[ky_pf_has(&parts, KY_PF_MAPPING_EXACT_OFFSET)
+					       ? KY_PF_MAPPING_EXACT_OFFSET
+					       : KY_PF_MAPPING_START_OFFSET],
+		.start = parts.values[KY_PF_MAPPING_START],
+		.end = parts.values[KY_PF_MAPPING_END],
+		.load_bias = parts.values[KY_PF_MAPPING_LOAD_BIAS],
+		.paths = copy_of(pf, message),
+		.row = KY_NONE,
+	};
 }
 
 void ky_pf_sample_intern_frame(struct ky_pf *pf, struct ky_pf_iids *map,
 			       struct ky_proto_view message)
 {
-	struct ky_pf_frame frame = {.row = KY_NONE};
-	uint32_t *row = KY_PF_GROW(pf, frames) ? new_row(map, message) : NULL;
+	struct ky_pf_parts parts;
+	uint32_t *row = KY_PF_GROW(pf, frames) ? ky_pf_sequence_new_row(map, message) : NULL;
 	if (!row)
 		return;
-	KY_PROTO_EACH(field, message) {
-		if (field.id == KY_PF_FRAME_FUNCTION_NAME_ID)
-			frame.function_iid = field.value;
-		else if (field.id == KY_PF_FRAME_MAPPING_ID)
-			frame.mapping_iid = field.value;
-		else if (field.id == KY_PF_FRAME_REL_PC)
-			frame.rel_pc = field.value;
-		else if (field.id == KY_PF_FRAME_SOURCE_PATH_IID)
-			frame.source_iid = field.value;
-		else if (field.id == KY_PF_FRAME_LINE_NUMBER)
-			frame.line = (uint32_t)field.value;
-	}
+	ky_pf_ftrace_take_apart(message, &parts);
 	*row = pf->frames_count;
-	pf->frames[pf->frames_count++] = frame;
+	pf->frames[pf->frames_count++] = (struct ky_pf_frame){
+		.function_iid = parts.values[KY_PF_FRAME_FUNCTION_NAME_ID],
+		.mapping_iid = parts.values[KY_PF_FRAME_MAPPING_ID],
+		.rel_pc = parts.values[KY_PF_FRAME_REL_PC],
+		.source_iid = parts.values[KY_PF_FRAME_SOURCE_PATH_IID],
+		.line = (uint32_t)parts.values[KY_PF_FRAME_LINE_NUMBER],
+		.row = KY_NONE,
+	};
 }
 
 void ky_pf_sample_intern_callstack(struct ky_pf *pf, struct ky_pf_iids *map,
 				   struct ky_proto_view message)
 {
-	uint32_t *row = KY_PF_GROW(pf, callstacks) ? new_row(map, message) : NULL;
+	uint32_t *row = KY_PF_GROW(pf, callstacks) ? ky_pf_sequence_new_row(map, message) : NULL;
 	if (!row)
 		return;
 	*row = pf->callstacks_count;
@@ -364,23 +345,18 @@ void ky_pf_sample_streaming(struct ky_pf *pf, struct ky_proto_view message)
 
 static uint32_t inline_callsite(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_proto_field part;
+	struct ky_proto_in in = ky_proto_open(message);
+	struct ky_pf_parts parts;
 	uint32_t callsite = KY_NONE;
-	KY_PROTO_EACH(field, message) {
-		uint32_t function = 0, file = 0, line = 0;
-		struct ky_proto_in parts = ky_proto_open(field.view);
-		while (field.id == KY_PF_INLINE_CALLSTACK_FRAMES && ky_proto_next(&parts, &part)) {
-			if (part.id == KY_PF_INLINE_CALLSTACK_FRAME_FUNCTION_NAME)
-				function = ky_pf_string(pf, part.view);
-			else if (part.id == KY_PF_INLINE_CALLSTACK_FRAME_SOURCE_FILE)
-				file = ky_pf_string(pf, part.view);
-			else if (part.id == KY_PF_INLINE_CALLSTACK_FRAME_LINE_NUMBER)
-				line = (uint32_t)part.value;
-		}
-		if (field.id == KY_PF_INLINE_CALLSTACK_FRAMES)
-			callsite =
-				ky_callsite(pf->trace, callsite,
-					    ky_frame(pf->trace, KY_NONE, 0, function, file, line));
+	while (ky_pf_ftrace_next_parts(&in, KY_PF_INLINE_CALLSTACK_FRAMES, &parts)) {
+		const uint32_t function = ky_pf_string_if(
+			pf, parts.texts[KY_PF_INLINE_CALLSTACK_FRAME_FUNCTION_NAME]);
+		const uint32_t file =
+			ky_pf_string_if(pf, parts.texts[KY_PF_INLINE_CALLSTACK_FRAME_SOURCE_FILE]);
+		const uint32_t line =
+			(uint32_t)parts.values[KY_PF_INLINE_CALLSTACK_FRAME_LINE_NUMBER];
+		callsite = ky_callsite(pf->trace, callsite,
+				       ky_frame(pf->trace, KY_NONE, 0, function, file, line));
 	}
 	return callsite;
 }

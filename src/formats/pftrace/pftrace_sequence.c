@@ -207,27 +207,30 @@ static uint32_t path_string(struct ky_pf *pf, struct ky_proto_view path)
 	return ky_pf_buffer_string(pf, &pf->text);
 }
 
+uint32_t *ky_pf_sequence_new_row(struct ky_pf_iids *map, struct ky_proto_view message)
+{
+	struct ky_proto_field iid;
+	bool made;
+	if (!ky_proto_find(message, KY_PF_INTERNED_STRING_IID, &iid) || !iid.value)
+		return NULL;
+	uint32_t *row = ky_pf_iids_add(map, iid.value, &made);
+	return made ? row : NULL;
+}
+
 static void intern_location(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message)
 {
-	struct ky_pf_location location = {0};
-	uint64_t iid = 0;
-	bool made;
-	KY_PROTO_EACH(field, message) {
-		if (field.id == KY_PF_SOURCE_LOCATION_IID) {
-			iid = field.value;
-		} else if (field.id == KY_PF_SOURCE_LOCATION_FILE_NAME) {
-			location.file = path_string(pf, field.view);
-		} else if (field.id == KY_PF_SOURCE_LOCATION_FUNCTION_NAME) {
-			location.function = ky_pf_string(pf, field.view);
-		} else if (field.id == KY_PF_SOURCE_LOCATION_LINE_NUMBER) {
-			location.line = (uint32_t)field.value;
-		}
-	}
-	uint32_t *row = iid && KY_PF_GROW(pf, locations) ? ky_pf_iids_add(map, iid, &made) : NULL;
-	if (!row || !made)
+	struct ky_pf_parts parts;
+	uint32_t *row = KY_PF_GROW(pf, locations) ? ky_pf_sequence_new_row(map, message) : NULL;
+	if (!row)
 		return;
+	ky_pf_ftrace_take_apart(message, &parts);
+	const struct ky_proto_view file = parts.texts[KY_PF_SOURCE_LOCATION_FILE_NAME];
 	*row = pf->locations_count;
-	pf->locations[pf->locations_count++] = location;
+	pf->locations[pf->locations_count++] = (struct ky_pf_location){
+		.file = file.data ? path_string(pf, file) : 0,
+		.function = ky_pf_string_if(pf, parts.texts[KY_PF_SOURCE_LOCATION_FUNCTION_NAME]),
+		.line = (uint32_t)parts.values[KY_PF_SOURCE_LOCATION_LINE_NUMBER],
+	};
 }
 
 struct ky_pf_location *ky_pf_sequence_location(const struct ky_pf *pf, uint64_t iid)
@@ -252,34 +255,30 @@ static const uint8_t texts_of_field[] = {
 	[KY_PF_INTERNED_DATA_CORRELATION_ID_STR] = KY_PF_CORRELATION_IDS + 1,
 };
 
+/* InternedData's fields that hold messages. */
+static const struct {
+	uint32_t field;
+	enum ky_pf_messages of;
+	void (*intern)(struct ky_pf *pf, struct ky_pf_iids *map, struct ky_proto_view message);
+} messages[] = {
+	{KY_PF_INTERNED_DATA_SOURCE_LOCATIONS, KY_PF_LOCATIONS, intern_location},
+	{KY_PF_INTERNED_DATA_FRAMES, KY_PF_FRAMES, ky_pf_sample_intern_frame},
+	{KY_PF_INTERNED_DATA_CALLSTACKS, KY_PF_CALLSTACKS, ky_pf_sample_intern_callstack},
+	{KY_PF_INTERNED_DATA_MAPPINGS, KY_PF_MAPPINGS, ky_pf_sample_intern_mapping},
+	{KY_PF_INTERNED_DATA_STACK_SAMPLE_TASK_CONTEXTS, KY_PF_TASK_CONTEXTS,
+	 ky_pf_sample_intern_callstack},
+	{KY_PF_INTERNED_DATA_STACK_SAMPLE_EXECUTION_CONTEXTS, KY_PF_EXECUTION_CONTEXTS,
+	 ky_pf_sample_intern_callstack},
+};
+
 static void intern_message(struct ky_pf *pf, const struct ky_proto_field *field)
 {
-	struct ky_pf_iids *messages = pf->sequence->tables->messages;
-	switch (field->id) {
-	case KY_PF_INTERNED_DATA_SOURCE_LOCATIONS:
-		intern_location(pf, &messages[KY_PF_LOCATIONS], field->view);
-		break;
-	case KY_PF_INTERNED_DATA_FRAMES:
-		ky_pf_sample_intern_frame(pf, &messages[KY_PF_FRAMES], field->view);
-		break;
-	case KY_PF_INTERNED_DATA_CALLSTACKS:
-		ky_pf_sample_intern_callstack(pf, &messages[KY_PF_CALLSTACKS], field->view);
-		break;
-	case KY_PF_INTERNED_DATA_MAPPINGS:
-		ky_pf_sample_intern_mapping(pf, &messages[KY_PF_MAPPINGS], field->view);
-		break;
-	case KY_PF_INTERNED_DATA_GPU_COUNTER_DESCRIPTORS:
+	if (field->id == KY_PF_INTERNED_DATA_GPU_COUNTER_DESCRIPTORS)
 		ky_pf_graphics_intern_counters(pf, field->view);
-		break;
-	case KY_PF_INTERNED_DATA_STACK_SAMPLE_TASK_CONTEXTS:
-		ky_pf_sample_intern_callstack(pf, &messages[KY_PF_TASK_CONTEXTS], field->view);
-		break;
-	case KY_PF_INTERNED_DATA_STACK_SAMPLE_EXECUTION_CONTEXTS:
-		ky_pf_sample_intern_callstack(pf, &messages[KY_PF_EXECUTION_CONTEXTS], field->view);
-		break;
-	default:
-		break;
-	}
+	for (size_t i = 0; i < sizeof(messages) / sizeof(*messages); i++)
+		if (messages[i].field == field->id)
+			messages[i].intern(pf, &pf->sequence->tables->messages[messages[i].of],
+					   field->view);
 }
 
 void ky_pf_sequence_intern(struct ky_pf *pf, struct ky_proto_view interned)

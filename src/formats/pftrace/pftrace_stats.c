@@ -98,12 +98,10 @@ static void put_named(struct ky_pf *pf, int64_t ts, const char *prefix,
 static void put_keyed(struct ky_pf *pf, int64_t ts, struct ky_proto_view message,
 		      const char *const *names, size_t count, double scale)
 {
-	struct ky_proto_field key, value;
+	struct ky_proto_field key;
 	if (!ky_proto_find(message, KY_PF_SYS_STATS_MEMINFO_VALUE_KEY, &key))
 		return;
-	const double number = ky_proto_find(message, KY_PF_SYS_STATS_MEMINFO_VALUE_VALUE, &value)
-				      ? (double)value.value
-				      : 0;
+	const double number = (double)ky_proto_number(message, KY_PF_SYS_STATS_MEMINFO_VALUE_VALUE);
 	if (key.value < count && names[key.value])
 		put(pf, ts, names[key.value], number * scale);
 	else
@@ -116,31 +114,23 @@ static void cpu_times(struct ky_pf *pf, int64_t ts, struct ky_proto_view message
 	static const char *const names[] = {"user_ns",    "user_nice_ns", "system_mode_ns",
 					    "idle_ns",    "io_wait_ns",   "irq_ns",
 					    "softirq_ns", "steal_ns"};
-	struct ky_proto_field cpu, value;
+	struct ky_proto_field cpu;
 	char name[40];
 	if (!ky_proto_find(message, KY_PF_SYS_STATS_CPU_TIMES_CPU_ID, &cpu))
 		return;
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		snprintf(name, sizeof(name), "cpu.times.%s", names[i]);
 		put_on(pf, ts, KY_TRACK_CPU_COUNTER, (uint32_t)cpu.value, name,
-		       ky_proto_find(message, KY_PF_SYS_STATS_CPU_TIMES_USER_NS + i, &value)
-			       ? (double)value.value
-			       : 0);
+		       (double)ky_proto_number(message, KY_PF_SYS_STATS_CPU_TIMES_USER_NS + i));
 	}
 }
 
 static void interrupts(struct ky_pf *pf, int64_t ts, const char *what, struct ky_proto_view message)
 {
-	struct ky_proto_field irq, count;
 	char name[40];
 	snprintf(name, sizeof(name), "%s (id: %u)", what,
-		 ky_proto_find(message, KY_PF_SYS_STATS_INTERRUPT_COUNT_IRQ, &irq)
-			 ? (unsigned)irq.value
-			 : 0);
-	put(pf, ts, name,
-	    ky_proto_find(message, KY_PF_SYS_STATS_INTERRUPT_COUNT_COUNT, &count)
-		    ? (double)count.value
-		    : 0);
+		 (unsigned)ky_proto_number(message, KY_PF_SYS_STATS_INTERRUPT_COUNT_IRQ));
+	put(pf, ts, name, (double)ky_proto_number(message, KY_PF_SYS_STATS_INTERRUPT_COUNT_COUNT));
 }
 
 static void pressure(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
@@ -157,12 +147,9 @@ static void pressure(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 
 static void idle_states(struct ky_pf *pf, int64_t ts, struct ky_proto_view message)
 {
-	struct ky_proto_field cpu;
 	char prefix[32];
 	snprintf(prefix, sizeof(prefix), "cpuidle%u.",
-		 ky_proto_find(message, KY_PF_SYS_STATS_CPU_IDLE_STATE_CPU_ID, &cpu)
-			 ? (unsigned)cpu.value
-			 : 0);
+		 (unsigned)ky_proto_number(message, KY_PF_SYS_STATS_CPU_IDLE_STATE_CPU_ID));
 	KY_PROTO_EACH(field, message)
 		if (field.id == KY_PF_SYS_STATS_CPU_IDLE_STATE_CPUIDLE_STATE_ENTRY)
 			put_named(pf, ts, prefix, field.view,
@@ -280,14 +267,15 @@ static void messages(struct ky_pf *pf, int64_t ts, const struct ky_proto_field *
 
 void ky_pf_stats_put(struct ky_pf *pf, int64_t ts, struct ky_proto_view stats)
 {
+	static const char *const totals[] = {
+		[KY_PF_SYS_STATS_NUM_FORKS] = "num_forks",
+		[KY_PF_SYS_STATS_NUM_IRQ_TOTAL] = "num_irq_total",
+		[KY_PF_SYS_STATS_NUM_SOFTIRQ_TOTAL] = "num_softirq_total",
+	};
 	uint32_t cpu = 0;
 	KY_PF_EACH(pf, field, stats, "sys_stats") {
-		if (field.id == KY_PF_SYS_STATS_NUM_FORKS)
-			put(pf, ts, "num_forks", (double)field.value);
-		else if (field.id == KY_PF_SYS_STATS_NUM_IRQ_TOTAL)
-			put(pf, ts, "num_irq_total", (double)field.value);
-		else if (field.id == KY_PF_SYS_STATS_NUM_SOFTIRQ_TOTAL)
-			put(pf, ts, "num_softirq_total", (double)field.value);
+		if (field.id < sizeof(totals) / sizeof(*totals) && totals[field.id])
+			put(pf, ts, totals[field.id], (double)field.value);
 		else if (field.id == KY_PF_SYS_STATS_CPUFREQ_KHZ ||
 			 field.id == KY_PF_SYS_STATS_GPUFREQ_MHZ)
 			frequencies(pf, ts, &field, &cpu);

@@ -37,15 +37,12 @@ static struct ky_pf_track *find(const struct ky_pf *pf, uint64_t uuid)
 
 static void read_thread(struct ky_pf_track *track, struct ky_proto_view message)
 {
-	KY_PROTO_EACH(field, message) {
-		if (field.id == KY_PF_THREAD_DESCRIPTOR_PID) {
-			track->pid = (int32_t)field.value;
-			track->has_pid = true;
-		} else if (field.id == KY_PF_THREAD_DESCRIPTOR_TID) {
-			track->tid = (int64_t)field.value;
-			track->has_tid = true;
-		}
-	}
+	struct ky_pf_parts parts;
+	ky_pf_ftrace_take_apart(message, &parts);
+	track->pid = (int32_t)parts.values[KY_PF_THREAD_DESCRIPTOR_PID];
+	track->has_pid = ky_pf_has(&parts, KY_PF_THREAD_DESCRIPTOR_PID);
+	track->tid = (int64_t)parts.values[KY_PF_THREAD_DESCRIPTOR_TID];
+	track->has_tid = ky_pf_has(&parts, KY_PF_THREAD_DESCRIPTOR_TID);
 }
 
 static void read_process(struct ky_pf_track *track, struct ky_proto_view message)
@@ -72,22 +69,16 @@ static uint32_t joined(struct ky_pf *pf, struct ky_proto_view message, uint32_t 
 static void read_counter(struct ky_pf *pf, struct ky_pf_track *track, struct ky_proto_view message)
 {
 	static const char *const units[] = {NULL, "ns", "count", "bytes"};
-	uint64_t type = 0, unit = 0;
+	struct ky_pf_parts parts;
+	ky_pf_ftrace_take_apart(message, &parts);
+	const uint64_t type = parts.values[KY_PF_COUNTER_DESCRIPTOR_TYPE];
+	uint64_t unit = parts.values[KY_PF_COUNTER_DESCRIPTOR_UNIT];
 	track->counter = true;
-	KY_PROTO_EACH(field, message) {
-		if (field.id == KY_PF_COUNTER_DESCRIPTOR_TYPE)
-			type = field.value;
-		else if (field.id == KY_PF_COUNTER_DESCRIPTOR_UNIT)
-			unit = field.value;
-		else if (field.id == KY_PF_COUNTER_DESCRIPTOR_UNIT_MULTIPLIER)
-			track->unit_multiplier = (int64_t)field.value;
-		else if (field.id == KY_PF_COUNTER_DESCRIPTOR_IS_INCREMENTAL)
-			track->incremental = field.value != 0;
-		else if (field.id == KY_PF_COUNTER_DESCRIPTOR_UNIT_NAME)
-			track->unit = ky_pf_string(pf, field.view);
-		else if (field.id == KY_PF_COUNTER_DESCRIPTOR_Y_AXIS_SHARE_KEY)
-			track->share_key = ky_pf_string(pf, field.view);
-	}
+	track->unit_multiplier = (int64_t)parts.values[KY_PF_COUNTER_DESCRIPTOR_UNIT_MULTIPLIER];
+	track->incremental = parts.values[KY_PF_COUNTER_DESCRIPTOR_IS_INCREMENTAL] != 0;
+	track->unit = ky_pf_string_if(pf, parts.texts[KY_PF_COUNTER_DESCRIPTOR_UNIT_NAME]);
+	track->share_key =
+		ky_pf_string_if(pf, parts.texts[KY_PF_COUNTER_DESCRIPTOR_Y_AXIS_SHARE_KEY]);
 	track->category = joined(pf, message, KY_PF_COUNTER_DESCRIPTOR_CATEGORIES);
 	if (type == KY_PF_COUNTER_THREAD_TIME_NS ||
 	    type == KY_PF_COUNTER_THREAD_INSTRUCTION_COUNT) {
@@ -102,98 +93,56 @@ static void read_counter(struct ky_pf *pf, struct ky_pf_track *track, struct ky_
 		track->unit = ky_string_z(pf->trace, units[unit]);
 }
 
-struct parts {
-	struct ky_proto_view thread, process, counter, chrome_thread;
-	bool has_uuid, has_thread, has_process, has_counter, has_chrome_thread;
-};
-
-static void read_part(struct ky_pf *pf, struct ky_pf_track *track, struct parts *parts,
-		      const struct ky_proto_field *field)
+static uint32_t name_of(struct ky_pf *pf, const struct ky_pf_parts *parts)
 {
-	switch (field->id) {
-	case KY_PF_TRACK_DESCRIPTOR_UUID:
-		track->uuid = field->value;
-		parts->has_uuid = true;
-		break;
-	case KY_PF_TRACK_DESCRIPTOR_NAME:
-	case KY_PF_TRACK_DESCRIPTOR_STATIC_NAME:
-	case KY_PF_TRACK_DESCRIPTOR_ATRACE_NAME:
-		track->name = ky_pf_string(pf, field->view);
-		break;
-	case KY_PF_TRACK_DESCRIPTOR_PROCESS:
-		parts->process = field->view;
-		parts->has_process = true;
-		break;
-	case KY_PF_TRACK_DESCRIPTOR_THREAD:
-		parts->thread = field->view;
-		parts->has_thread = true;
-		break;
-	case KY_PF_TRACK_DESCRIPTOR_PARENT_UUID:
-		track->parent_uuid = field->value;
-		break;
-	case KY_PF_TRACK_DESCRIPTOR_CHROME_THREAD:
-		parts->chrome_thread = field->view;
-		parts->has_chrome_thread = true;
-		break;
-	case KY_PF_TRACK_DESCRIPTOR_COUNTER:
-		parts->counter = field->view;
-		parts->has_counter = true;
-		break;
-	case KY_PF_TRACK_DESCRIPTOR_DISALLOW_MERGING_WITH_SYSTEM_TRACKS:
-		track->separate = field->value != 0;
-		break;
-	case KY_PF_TRACK_DESCRIPTOR_CHILD_ORDERING:
-		track->ordering = field->value < 4 ? (uint8_t)field->value : 0;
-		break;
-	case KY_PF_TRACK_DESCRIPTOR_SIBLING_ORDER_RANK:
-		track->rank = (int32_t)field->value;
-		track->has_rank = true;
-		break;
-	case KY_PF_TRACK_DESCRIPTOR_DESCRIPTION:
-		track->description = ky_pf_string(pf, field->view);
-		break;
-	case KY_PF_TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR:
-		track->never_merged = field->value == KY_PF_SIBLING_MERGE_BEHAVIOR_NONE;
-		break;
-	case KY_PF_TRACK_DESCRIPTOR_STATE:
-		track->state = true;
-		break;
-	default:
-		break;
-	}
+	static const uint8_t fields[] = {KY_PF_TRACK_DESCRIPTOR_ATRACE_NAME,
+					 KY_PF_TRACK_DESCRIPTOR_STATIC_NAME,
+					 KY_PF_TRACK_DESCRIPTOR_NAME};
+	for (size_t i = 0; i < sizeof(fields); i++)
+		if (ky_pf_has(parts, fields[i]))
+			return ky_pf_string(pf, parts->texts[fields[i]]);
+	return 0;
 }
 
 /* Return false when the descriptor lacks a required field. */
 static bool read_descriptor(struct ky_pf *pf, struct ky_proto_view message,
 			    struct ky_pf_track *track)
 {
-	struct parts parts = {0};
+	struct ky_pf_parts parts;
 	struct ky_proto_field field;
-	struct ky_proto_in in = ky_proto_open(message);
-	while (ky_proto_next(&in, &field))
-		read_part(pf, track, &parts, &field);
-	if (!parts.has_uuid) {
+	ky_pf_ftrace_take_apart(message, &parts);
+	if (!ky_pf_has(&parts, KY_PF_TRACK_DESCRIPTOR_UUID)) {
 		ky_problem(pf->trace, "track_descriptor_missing_uuid", KY_ERROR, pf->at,
 			   "a track descriptor has no uuid");
 		return false;
 	}
-	if (parts.has_thread) {
-		track->state = false;
-		read_thread(track, parts.thread);
-		if (parts.has_chrome_thread &&
-		    ky_proto_find(parts.chrome_thread,
+	const uint64_t ordering = parts.values[KY_PF_TRACK_DESCRIPTOR_CHILD_ORDERING];
+	track->uuid = parts.values[KY_PF_TRACK_DESCRIPTOR_UUID];
+	track->name = name_of(pf, &parts);
+	track->parent_uuid = parts.values[KY_PF_TRACK_DESCRIPTOR_PARENT_UUID];
+	track->separate =
+		parts.values[KY_PF_TRACK_DESCRIPTOR_DISALLOW_MERGING_WITH_SYSTEM_TRACKS] != 0;
+	track->ordering = ordering < 4 ? (uint8_t)ordering : 0;
+	track->rank = (int32_t)parts.values[KY_PF_TRACK_DESCRIPTOR_SIBLING_ORDER_RANK];
+	track->has_rank = ky_pf_has(&parts, KY_PF_TRACK_DESCRIPTOR_SIBLING_ORDER_RANK);
+	track->description = ky_pf_string_if(pf, parts.texts[KY_PF_TRACK_DESCRIPTOR_DESCRIPTION]);
+	track->never_merged = parts.values[KY_PF_TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR] ==
+			      KY_PF_SIBLING_MERGE_BEHAVIOR_NONE;
+	if (ky_pf_has(&parts, KY_PF_TRACK_DESCRIPTOR_THREAD)) {
+		read_thread(track, parts.texts[KY_PF_TRACK_DESCRIPTOR_THREAD]);
+		if (ky_proto_find(parts.texts[KY_PF_TRACK_DESCRIPTOR_CHROME_THREAD],
 				  KY_PF_CHROME_THREAD_DESCRIPTOR_IS_SANDBOXED_TID, &field) &&
 		    field.value)
 			track->tid = ky_pf_track_synthetic_tid(track->pid, track->tid);
 		return track->has_pid && track->has_tid;
 	}
-	if (parts.has_process) {
-		track->state = false;
-		read_process(track, parts.process);
+	if (ky_pf_has(&parts, KY_PF_TRACK_DESCRIPTOR_PROCESS)) {
+		read_process(track, parts.texts[KY_PF_TRACK_DESCRIPTOR_PROCESS]);
 		return track->has_pid;
 	}
-	if (parts.has_counter)
-		read_counter(pf, track, parts.counter);
+	track->state = ky_proto_find(message, KY_PF_TRACK_DESCRIPTOR_STATE, &field);
+	if (ky_pf_has(&parts, KY_PF_TRACK_DESCRIPTOR_COUNTER))
+		read_counter(pf, track, parts.texts[KY_PF_TRACK_DESCRIPTOR_COUNTER]);
 	return true;
 }
 
@@ -281,38 +230,36 @@ static bool hierarchy_valid(struct ky_pf *pf, uint64_t uuid)
 	return hierarchy_error(pf, "track_event_track_hierarchy_too_deep", uuid);
 }
 
+/* Note which track has an owner; report whether another one had it already. */
+static bool is_taken(struct ky_u64_map *takers, uint32_t owner, uint32_t row)
+{
+	bool made;
+	uint32_t *taker = ky_u64_map_add(takers, owner, &made);
+	if (taker && !made && *taker != row)
+		return true;
+	if (taker)
+		*taker = row;
+	return false;
+}
+
 /* If another uuid has the thread or process, that one has ended: this is a new one of the same number. */
 static uint32_t thread_of(struct ky_pf *pf, const struct ky_pf_track *track, uint32_t row)
 {
-	bool made;
 	uint32_t thread = ky_thread(pf->trace, track->pid, track->tid);
-	uint32_t *other = ky_u64_map_add(&pf->uuid_of_thread, thread, &made);
-	if (!other)
-		return thread;
-	if (!made && *other != row) {
+	if (is_taken(&pf->uuid_of_thread, thread, row)) {
 		thread = ky_thread_new(pf->trace, ky_process(pf->trace, track->pid), track->tid);
-		other = ky_u64_map_add(&pf->uuid_of_thread, thread, &made);
-		if (!other)
-			return thread;
+		(void)is_taken(&pf->uuid_of_thread, thread, row);
 	}
-	*other = row;
 	return thread;
 }
 
 static uint32_t process_of(struct ky_pf *pf, const struct ky_pf_track *track, uint32_t row)
 {
-	bool made;
 	uint32_t process = ky_process(pf->trace, track->pid);
-	uint32_t *other = ky_u64_map_add(&pf->uuid_of_process, process, &made);
-	if (!other)
-		return process;
-	if (!made && *other != row) {
+	if (is_taken(&pf->uuid_of_process, process, row)) {
 		process = ky_process_new(pf->trace, track->pid);
-		other = ky_u64_map_add(&pf->uuid_of_process, process, &made);
-		if (!other)
-			return process;
+		(void)is_taken(&pf->uuid_of_process, process, row);
 	}
-	*other = row;
 	return process;
 }
 

@@ -60,34 +60,10 @@ static void put_arg(struct trace_merge *m, uint32_t arg)
 {
 	const struct ky_args *args = &m->from->args;
 	const uint32_t key = string_of(m, args->key[arg]);
+	const enum ky_arg_type type = args->type[arg];
 	const uint64_t value = args->value[arg];
-	double real;
-	switch (args->type[arg]) {
-	case KY_ARG_INT:
-		ky_arg_int(m->into, key, (int64_t)value);
-		break;
-	case KY_ARG_UINT:
-		ky_arg_uint(m->into, key, value);
-		break;
-	case KY_ARG_REAL:
-		memcpy(&real, &value, sizeof(real));
-		ky_arg_real(m->into, key, real);
-		break;
-	case KY_ARG_BOOL:
-		ky_arg_bool(m->into, key, value != 0);
-		break;
-	case KY_ARG_POINTER:
-		ky_arg_pointer(m->into, key, value);
-		break;
-	case KY_ARG_STRING:
-		ky_arg_string(m->into, key, string_of(m, (uint32_t)value));
-		break;
-	case KY_ARG_JSON:
-		ky_arg_json(m->into, key, string_of(m, (uint32_t)value));
-		break;
-	default:
-		ky_arg_null(m->into, key);
-	}
+	ky_args_add(m->into, key, type,
+		    type >= KY_ARG_STRING ? string_of(m, (uint32_t)value) : value);
 }
 
 static uint32_t set_of(struct trace_merge *m, uint32_t set)
@@ -294,14 +270,6 @@ static void put_sample(struct trace_merge *m, const struct ky_walk_item *item)
 
 /* ---- scheduling ---- */
 
-static const struct ky_table_spec *spec_of(const struct ky_trace *trace, const void *table)
-{
-	const struct ky_table_spec *spec = ky_tables;
-	while (ky_table_of(trace, spec) != table)
-		spec++;
-	return spec;
-}
-
 static void put_cells(struct trace_merge *m, const void *cells, void *to,
 		      const struct ky_column *column, uint32_t rows)
 {
@@ -322,7 +290,7 @@ static void put_cells(struct trace_merge *m, const void *cells, void *to,
 /* Put a table as it is: that of one trace only, for what runs on one CPU is one thing at a time. */
 static void put_table(struct trace_merge *m, const void *table)
 {
-	const struct ky_table_spec *spec = spec_of(m->from, table);
+	const struct ky_table_spec *spec = ky_tables_find(m->from, table);
 	const uint32_t rows = ((const struct ky_rows *)table)->count;
 	struct ky_rows *into = ky_table_of(m->into, spec);
 	if (!m->kernel || into->count)

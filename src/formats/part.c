@@ -251,11 +251,9 @@ static void move_up(struct part *p)
 /* Add the ends of flows whose other end does not stay. */
 static int loosen_flows(struct part *p)
 {
-	const struct ky_table_spec *spec = ky_tables;
 	const struct ky_flows *f = &p->from->flows;
 	struct ky_flow_ends *ends = &p->into->flow_ends;
-	while (ky_table_of(p->into, spec) != ends)
-		spec++;
+	const struct ky_table_spec *spec = ky_tables_find(p->into, ends);
 	for (uint32_t i = 0; i < f->rows.count; i++) {
 		const uint32_t out = p->slices[f->out[i]], in = p->slices[f->in[i]];
 		if ((out == KY_NONE) == (in == KY_NONE))

@@ -7,7 +7,7 @@ void ky_args_begin(struct ky_trace *trace)
 	trace->build->args_begun = trace->args.rows.count;
 }
 
-static void add(struct ky_trace *trace, uint32_t key, enum ky_arg_type type, uint64_t value)
+void ky_args_add(struct ky_trace *trace, uint32_t key, enum ky_arg_type type, uint64_t value)
 {
 	struct ky_args *args = &trace->args;
 	const uint32_t row = ky_append(trace, args);
@@ -20,42 +20,42 @@ static void add(struct ky_trace *trace, uint32_t key, enum ky_arg_type type, uin
 
 void ky_arg_int(struct ky_trace *trace, uint32_t key, int64_t value)
 {
-	add(trace, key, KY_ARG_INT, (uint64_t)value);
+	ky_args_add(trace, key, KY_ARG_INT, (uint64_t)value);
 }
 
 void ky_arg_uint(struct ky_trace *trace, uint32_t key, uint64_t value)
 {
-	add(trace, key, KY_ARG_UINT, value);
+	ky_args_add(trace, key, KY_ARG_UINT, value);
 }
 
 void ky_arg_real(struct ky_trace *trace, uint32_t key, double value)
 {
-	add(trace, key, KY_ARG_REAL, ky_real_bits(value));
+	ky_args_add(trace, key, KY_ARG_REAL, ky_real_bits(value));
 }
 
 void ky_arg_bool(struct ky_trace *trace, uint32_t key, bool value)
 {
-	add(trace, key, KY_ARG_BOOL, value);
+	ky_args_add(trace, key, KY_ARG_BOOL, value);
 }
 
 void ky_arg_pointer(struct ky_trace *trace, uint32_t key, uint64_t value)
 {
-	add(trace, key, KY_ARG_POINTER, value);
+	ky_args_add(trace, key, KY_ARG_POINTER, value);
 }
 
 void ky_arg_string(struct ky_trace *trace, uint32_t key, uint32_t value)
 {
-	add(trace, key, KY_ARG_STRING, value);
+	ky_args_add(trace, key, KY_ARG_STRING, value);
 }
 
 void ky_arg_json(struct ky_trace *trace, uint32_t key, uint32_t value)
 {
-	add(trace, key, KY_ARG_JSON, value);
+	ky_args_add(trace, key, KY_ARG_JSON, value);
 }
 
 void ky_arg_null(struct ky_trace *trace, uint32_t key)
 {
-	add(trace, key, KY_ARG_NULL, 0);
+	ky_args_add(trace, key, KY_ARG_NULL, 0);
 }
 
 uint32_t ky_args_end(struct ky_trace *trace)
@@ -80,7 +80,7 @@ uint32_t ky_args_set(struct ky_trace *trace, uint32_t count, const uint32_t *key
 	ky_args_begin(trace);
 	if (__builtin_expect(args->rows.room - args->rows.count < count, 0)) {
 		for (uint32_t i = 0; i < count; i++)
-			add(trace, keys[i], types[i], values[i]);
+			ky_args_add(trace, keys[i], types[i], values[i]);
 		return ky_args_end(trace);
 	}
 	for (uint32_t i = 0, row = args->rows.count; i < count; i++, row++) {
@@ -127,9 +127,9 @@ uint32_t ky_args_join(struct ky_trace *trace, uint32_t first, uint32_t second)
 	ky_args_begin(trace);
 	for (uint32_t i = ky_arg_set_first(trace, first); i < first_end; i++)
 		if (!has_key(trace, &keys, second, args->key[i]))
-			add(trace, args->key[i], args->type[i], args->value[i]);
+			ky_args_add(trace, args->key[i], args->type[i], args->value[i]);
 	for (uint32_t i = ky_arg_set_first(trace, second); i < second_end; i++)
-		add(trace, args->key[i], args->type[i], args->value[i]);
+		ky_args_add(trace, args->key[i], args->type[i], args->value[i]);
 	ky_pair_map_free(&keys);
 	return ky_args_end(trace);
 }

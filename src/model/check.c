@@ -229,9 +229,7 @@ static void mend_callsite_depths(struct ky_callsites *sites, uint64_t *wrong)
 static bool need_no_set(struct ky_trace *trace)
 {
 	struct ky_arg_sets *sets = &trace->arg_sets;
-	const struct ky_table_spec *spec = ky_tables;
-	while (ky_table_of(trace, spec) != sets)
-		spec++;
+	const struct ky_table_spec *spec = ky_tables_find(trace, sets);
 	if (!ky_rows_reserve(sets, spec->columns, spec->columns_count, 1))
 		return false;
 	sets->rows.count += !sets->rows.count;

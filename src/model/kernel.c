@@ -484,41 +484,32 @@ static void apply_binder(struct ky_trace *trace, int64_t ts, uint32_t sub, const
 
 void ky_kernel_apply(struct ky_trace *trace, int64_t ts, uint32_t sub, const uint32_t *words)
 {
+	static void (*const plain[])(struct ky_trace * trace, int64_t ts, const uint32_t *words) = {
+		[KY_KERNEL_SWITCH] = apply_switch,
+		[KY_KERNEL_WAKING] = apply_waking,
+		[KY_KERNEL_MARKER] = ky_marker_apply,
+		[KY_KERNEL_CPU_COUNTER] = apply_counter,
+		[KY_KERNEL_RAW] = add_raw,
+		[KY_KERNEL_TID_SAMPLE] = apply_sample,
+		[KY_KERNEL_RAW_LINE] = add_raw_line,
+		[KY_KERNEL_TASK_STATE] = apply_task_step,
+		[KY_KERNEL_JOB] = ky_job_apply,
+	};
 	if (!trace->build->kernel && ky_kernel_open(trace) != 0)
 		return;
+	if (sub < sizeof(plain) / sizeof(*plain) && plain[sub]) {
+		plain[sub](trace, ts, words);
+		return;
+	}
 	switch (sub) {
-	case KY_KERNEL_SWITCH:
-		apply_switch(trace, ts, words);
-		break;
-	case KY_KERNEL_WAKING:
-		apply_waking(trace, ts, words);
-		break;
 	case KY_KERNEL_BLOCKED:
 		ky_sched_blocked(trace, ky_kernel_thread(trace, (int32_t)words[0]), words[1] != 0,
 				 words[2]);
-		break;
-	case KY_KERNEL_MARKER:
-		ky_marker_apply(trace, ts, words);
-		break;
-	case KY_KERNEL_CPU_COUNTER:
-		apply_counter(trace, ts, words);
-		break;
-	case KY_KERNEL_RAW:
-		add_raw(trace, ts, words);
-		break;
-	case KY_KERNEL_RAW_LINE:
-		add_raw_line(trace, ts, words);
 		break;
 	case KY_KERNEL_BINDER_CALL:
 	case KY_KERNEL_BINDER_RECEIVED:
 	case KY_KERNEL_BINDER_COMMAND:
 		apply_binder(trace, ts, sub, words);
-		break;
-	case KY_KERNEL_TASK_STATE:
-		apply_task_step(trace, ts, words);
-		break;
-	case KY_KERNEL_JOB:
-		ky_job_apply(trace, ts, words);
 		break;
 	case KY_KERNEL_GAP:
 		ky_window_end(trace, ts - 1);
@@ -529,9 +520,6 @@ void ky_kernel_apply(struct ky_trace *trace, int64_t ts, uint32_t sub, const uin
 	case KY_KERNEL_LANE_BEGIN:
 	case KY_KERNEL_LANE_END:
 		ky_series_apply(trace, ts, sub, words);
-		break;
-	case KY_KERNEL_TID_SAMPLE:
-		apply_sample(trace, ts, words);
 		break;
 	default:
 		if (sub >= KY_KERNEL_TASK_NEW && sub <= KY_KERNEL_TASK_HINT)

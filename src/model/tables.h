@@ -50,6 +50,16 @@ static inline void *ky_table_of(const struct ky_trace *trace, const struct ky_ta
 	return (char *)trace + spec->offset;
 }
 
+/* Return the description of one of the trace's tables. */
+static inline const struct ky_table_spec *ky_tables_find(const struct ky_trace *trace,
+							 const void *table)
+{
+	const struct ky_table_spec *spec = ky_tables;
+	while (ky_table_of(trace, spec) != table)
+		spec++;
+	return spec;
+}
+
 /* Return where the column's array is, as the table has it. */
 static inline void **ky_column_of(void *table, const struct ky_column *column)
 {

@@ -297,30 +297,13 @@ void ky_event_intake_clocks(struct ky_event_intake *intake, const struct ky_tick
 
 static void put_arg(struct ky_event_intake *intake, uint32_t key, const struct kymo_arg *arg)
 {
-	struct ky_trace *trace = intake->trace;
-	switch (arg->type) {
-	case KYMO_TYPE_INT:
-		ky_arg_int(trace, key, arg->value.i);
-		break;
-	case KYMO_TYPE_DOUBLE:
-		ky_arg_real(trace, key, arg->value.d);
-		break;
-	case KYMO_TYPE_BOOL:
-		ky_arg_bool(trace, key, arg->value.u != 0);
-		break;
-	case KYMO_TYPE_POINTER:
-		ky_arg_pointer(trace, key, arg->value.u);
-		break;
-	case KYMO_TYPE_STRING:
-		if (arg->cut)
-			ky_arg_string(trace, key,
-				      string_of(intake, ky_utf8_arg(&intake->clean, arg)));
-		else
-			ky_arg_string(trace, key, ky_string(trace, arg->string, arg->string_bytes));
-		break;
-	default:
-		ky_arg_uint(trace, key, arg->value.u);
-	}
+	uint64_t value = arg->value.u;
+	if (arg->type == KYMO_TYPE_STRING)
+		value = arg->cut ? string_of(intake, ky_utf8_arg(&intake->clean, arg))
+				 : ky_string(intake->trace, arg->string, arg->string_bytes);
+	else if (arg->type == KYMO_TYPE_BOOL)
+		value = value != 0;
+	ky_args_add(intake->trace, key, arg_type(arg->type), value);
 }
 
 static void put_args(struct ky_event_intake *intake, const struct ky_known_site *known,

@@ -92,23 +92,17 @@ uint32_t ky_ftrace_string(struct ky_trace *trace, const struct ky_ftrace_event *
 
 static void put_arg(struct ky_trace *trace, struct ky_ftrace_field *field)
 {
+	static const uint8_t types[] = {
+		[KY_FTRACE_INT] = KY_ARG_INT,
+		[KY_FTRACE_UINT] = KY_ARG_UINT,
+		[KY_FTRACE_POINTER] = KY_ARG_POINTER,
+		[KY_FTRACE_TEXT] = KY_ARG_STRING,
+	};
 	if (!field->key_string)
 		field->key_string = ky_string(trace, field->key, field->key_bytes);
-	switch (field->kind) {
-	case KY_FTRACE_INT:
-		ky_arg_int(trace, field->key_string, field->number);
-		break;
-	case KY_FTRACE_UINT:
-		ky_arg_uint(trace, field->key_string, (uint64_t)field->number);
-		break;
-	case KY_FTRACE_POINTER:
-		ky_arg_pointer(trace, field->key_string, (uint64_t)field->number);
-		break;
-	default:
-		ky_arg_string(trace, field->key_string,
-			      ky_string(trace, field->text, field->bytes));
-		break;
-	}
+	ky_args_add(trace, field->key_string, types[field->kind],
+		    field->kind == KY_FTRACE_TEXT ? ky_string(trace, field->text, field->bytes)
+						  : (uint64_t)field->number);
 }
 
 void ky_ftrace_put(struct ky_trace *trace, struct ky_ftrace_event *event)

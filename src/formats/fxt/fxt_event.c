@@ -83,31 +83,15 @@ static double real_of(uint64_t bits)
 
 static void put_arg(struct ky_trace *trace, const struct ky_fxt_arg *arg)
 {
-	switch (arg->type) {
-	case KY_FXT_ARG_INT32:
-	case KY_FXT_ARG_INT64:
-		ky_arg_int(trace, arg->name, (int64_t)arg->value);
-		break;
-	case KY_FXT_ARG_UINT32:
-	case KY_FXT_ARG_UINT64:
-	case KY_FXT_ARG_KOID:
-		ky_arg_uint(trace, arg->name, arg->value);
-		break;
-	case KY_FXT_ARG_DOUBLE:
-		ky_arg_real(trace, arg->name, real_of(arg->value));
-		break;
-	case KY_FXT_ARG_STRING:
-		ky_arg_string(trace, arg->name, (uint32_t)arg->value);
-		break;
-	case KY_FXT_ARG_POINTER:
-		ky_arg_pointer(trace, arg->name, arg->value);
-		break;
-	case KY_FXT_ARG_BOOL:
-		ky_arg_bool(trace, arg->name, arg->value != 0);
-		break;
-	default:
-		ky_arg_null(trace, arg->name);
-	}
+	static const uint8_t types[] = {
+		[KY_FXT_ARG_NULL] = KY_ARG_NULL,     [KY_FXT_ARG_INT32] = KY_ARG_INT,
+		[KY_FXT_ARG_UINT32] = KY_ARG_UINT,   [KY_FXT_ARG_INT64] = KY_ARG_INT,
+		[KY_FXT_ARG_UINT64] = KY_ARG_UINT,   [KY_FXT_ARG_DOUBLE] = KY_ARG_REAL,
+		[KY_FXT_ARG_STRING] = KY_ARG_STRING, [KY_FXT_ARG_POINTER] = KY_ARG_POINTER,
+		[KY_FXT_ARG_KOID] = KY_ARG_UINT,     [KY_FXT_ARG_BOOL] = KY_ARG_BOOL,
+	};
+	ky_args_add(trace, arg->name, arg->type < sizeof(types) ? types[arg->type] : KY_ARG_NULL,
+		    arg->value);
 }
 
 static uint32_t put_args(struct ky_fxt_reader *fxt, const struct event *event)

@@ -166,8 +166,10 @@ static bool read_metadata(struct ky_fxt_reader *fxt, struct ky_fxt_record *recor
 }
 
 /* magic-trace adds the wall-clock time at which its ticks start. */
-static bool read_initialization(struct ky_fxt_reader *fxt, struct ky_fxt_record *record)
+static bool read_initialization(struct ky_fxt_reader *fxt, struct ky_fxt_record *record,
+				uint64_t head)
 {
+	(void)head;
 	uint64_t ticks_per_s;
 	uint64_t epoch_ns;
 	int64_t ns;
@@ -267,35 +269,26 @@ static int read_proto(struct ky_fxt_reader *fxt)
 
 static bool read_record(struct ky_fxt_reader *fxt, struct ky_fxt_record *record, uint64_t head)
 {
-	switch (ky_fxt_bits(head, 0, 3)) {
-	case KY_FXT_RECORD_EVENT:
-		return ky_fxt_event(fxt, record, head);
-	case KY_FXT_RECORD_STRING:
-		return read_string(fxt, record, head);
-	case KY_FXT_RECORD_THREAD:
-		return read_thread(fxt, record, head);
-	case KY_FXT_RECORD_METADATA:
-		return read_metadata(fxt, record, head);
-	case KY_FXT_RECORD_INITIALIZATION:
-		return read_initialization(fxt, record);
-	case KY_FXT_RECORD_BLOB:
-		return read_blob(fxt, record, head);
-	case KY_FXT_RECORD_KERNEL_OBJECT:
-		return ky_fxt_kernel_object(fxt, record, head);
-	case KY_FXT_RECORD_SCHEDULING:
-		return ky_fxt_sched(fxt, record, head);
-	case KY_FXT_RECORD_LOG:
-		return ky_fxt_log(fxt, record, head);
-	case KY_FXT_RECORD_USERSPACE_OBJECT:
-		skipped(fxt, record, "a userspace object");
-		return true;
-	case KY_FXT_RECORD_PROFILER:
-		skipped(fxt, record, "a profiler record");
-		return true;
-	default:
-		skipped(fxt, record, "a record of an unknown type");
-		return true;
-	}
+	static bool (*const readers[])(struct ky_fxt_reader * fxt, struct ky_fxt_record * record,
+				       uint64_t head) = {
+		[KY_FXT_RECORD_METADATA] = read_metadata,
+		[KY_FXT_RECORD_INITIALIZATION] = read_initialization,
+		[KY_FXT_RECORD_STRING] = read_string,
+		[KY_FXT_RECORD_THREAD] = read_thread,
+		[KY_FXT_RECORD_EVENT] = ky_fxt_event,
+		[KY_FXT_RECORD_BLOB] = read_blob,
+		[KY_FXT_RECORD_KERNEL_OBJECT] = ky_fxt_kernel_object,
+		[KY_FXT_RECORD_SCHEDULING] = ky_fxt_sched,
+		[KY_FXT_RECORD_LOG] = ky_fxt_log,
+	};
+	const uint32_t type = ky_fxt_bits(head, 0, 3);
+	if (type < sizeof(readers) / sizeof(*readers) && readers[type])
+		return readers[type](fxt, record, head);
+	skipped(fxt, record,
+		type == KY_FXT_RECORD_USERSPACE_OBJECT ? "a userspace object"
+		: type == KY_FXT_RECORD_PROFILER       ? "a profiler record"
+						       : "a record of an unknown type");
+	return true;
 }
 
 /* Read a record; return false at the end. */

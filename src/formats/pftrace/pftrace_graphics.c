@@ -403,12 +403,10 @@ static void describe_counters(struct ky_pf *pf, uint64_t whose, struct ky_proto_
 
 void ky_pf_graphics_describe_counters(struct ky_pf *pf, struct ky_proto_view message)
 {
-	struct ky_proto_field descriptor, gpu;
+	struct ky_proto_field descriptor;
 	if (ky_proto_find(message, KY_PF_GPU_COUNTER_EVENT_COUNTER_DESCRIPTOR, &descriptor))
 		describe_counters(pf, 0, descriptor.view,
-				  ky_proto_find(message, KY_PF_GPU_COUNTER_EVENT_GPU_ID, &gpu)
-					  ? gpu.value
-					  : 0);
+				  ky_proto_number(message, KY_PF_GPU_COUNTER_EVENT_GPU_ID));
 }
 
 void ky_pf_graphics_intern_counters(struct ky_pf *pf, struct ky_proto_view message)

@@ -127,8 +127,7 @@ static uint32_t rail_name(struct ky_pf *pf, struct ky_proto_view raw)
 
 static uint64_t session_of(struct ky_proto_view message)
 {
-	struct ky_proto_field session;
-	return ky_proto_find(message, KY_PF_POWER_RAILS_SESSION_UUID, &session) ? session.value : 0;
+	return ky_proto_number(message, KY_PF_POWER_RAILS_SESSION_UUID);
 }
 
 void ky_pf_power_describe_rails(struct ky_pf *pf, struct ky_proto_view message)

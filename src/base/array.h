@@ -143,11 +143,6 @@ static inline int ky_compare_u32(const void *a, const void *b)
 	return KY_COMPARE(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-static inline int ky_compare_u64(const void *a, const void *b)
-{
-	return KY_COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
-}
-
 static inline int ky_compare_i64(const void *a, const void *b)
 {
 	return KY_COMPARE(*(const int64_t *)a, *(const int64_t *)b);

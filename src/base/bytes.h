@@ -102,16 +102,6 @@ static inline uint64_t ky_bytes_uleb(struct ky_bytes *bytes)
 	}
 }
 
-/* Return the next NUL-terminated text and move behind its NUL; NULL when there is no NUL. */
-static inline const char *ky_bytes_cstring(struct ky_bytes *bytes)
-{
-	const size_t left = ky_bytes_left(bytes);
-	const uint8_t *const nul = left ? memchr(bytes->at, 0, left) : NULL;
-	if (!nul)
-		bytes->bad = true;
-	return ky_bytes_take(bytes, nul ? (uint64_t)(nul - bytes->at) + 1 : 0);
-}
-
 /* Return a reader of the next count bytes and move behind them; a bad one when there are fewer. */
 static inline struct ky_bytes ky_bytes_part(struct ky_bytes *bytes, uint64_t count)
 {

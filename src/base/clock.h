@@ -42,11 +42,4 @@ static inline struct timespec ky_clock_timespec(int64_t ns)
 				 .tv_nsec = (long)(ns % KY_CLOCK_SECOND_NS)};
 }
 
-/* Sleep; a signal ends the sleep early. */
-static inline void ky_clock_sleep(int64_t ns)
-{
-	const struct timespec pause = ky_clock_timespec(ns);
-	(void)nanosleep(&pause, NULL);
-}
-
 #endif

@@ -248,20 +248,6 @@ bool ky_hash_index_add(struct ky_hash_index *index, uint64_t hash, uint32_t numb
 	return slot != NULL;
 }
 
-void ky_hash_index_remove(struct ky_hash_index *index, uint64_t hash, uint32_t number)
-{
-	const uint32_t tag = ky_hash_table_tag(hash);
-	struct ky_hash_index_slot *slot;
-	if (!index->table.room)
-		return;
-	for (uint32_t at = tag;
-	     (slot = ky_hash_table_next(&index->table, sizeof(*slot), tag, &at));)
-		if (slot->number == number) {
-			take(&index->table, sizeof(*slot), slot);
-			return;
-		}
-}
-
 void ky_hash_index_free(struct ky_hash_index *index)
 {
 	clear(&index->table);

@@ -185,8 +185,6 @@ static inline bool ky_hash_index_next(struct ky_hash_probe *probe, uint32_t *num
 bool ky_hash_index_reserve(struct ky_hash_index *index, uint32_t count);
 /* Add an item that is not there yet; false without memory. */
 bool ky_hash_index_add(struct ky_hash_index *index, uint64_t hash, uint32_t number);
-/* Remove an item, if it is there. */
-void ky_hash_index_remove(struct ky_hash_index *index, uint64_t hash, uint32_t number);
 /* Free the index and make it empty. */
 void ky_hash_index_free(struct ky_hash_index *index);
 

@@ -12,8 +12,7 @@
 
 #include <cmocka.h>
 
-static const uint8_t data[] = {1,  2,  3,  4,  5,   6,   7, 8,    9,    10,  11,
-			       12, 13, 14, 15, 'h', 'i', 0, 0xe5, 0x8e, 0x26};
+static const uint8_t data[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0xe5, 0x8e, 0x26};
 
 static void numbers_are_little_endian(void **state)
 {
@@ -23,7 +22,6 @@ static void numbers_are_little_endian(void **state)
 	assert_int_equal(ky_bytes_u16(&bytes), 0x0302);
 	assert_int_equal(ky_bytes_u32(&bytes), 0x07060504);
 	assert_int_equal(ky_bytes_u64(&bytes), UINT64_C(0x0f0e0d0c0b0a0908));
-	assert_string_equal(ky_bytes_cstring(&bytes), "hi");
 	assert_int_equal(ky_bytes_uleb(&bytes), 624485);
 	assert_false(bytes.bad);
 	assert_int_equal(ky_bytes_left(&bytes), 0);
@@ -40,13 +38,9 @@ static void a_read_beyond_the_end_is_bad_for_good(void **state)
 		assert_true(bytes.bad);
 		assert_int_equal(ky_bytes_u8(&bytes), 0);
 		assert_null(ky_bytes_take(&bytes, 0));
-		assert_null(ky_bytes_cstring(&bytes));
 	}
 	struct ky_bytes bytes = ky_bytes_of(data, 4);
 	ky_bytes_skip(&bytes, UINT64_MAX);
-	assert_true(bytes.bad);
-	bytes = ky_bytes_of(data, 4);
-	assert_null(ky_bytes_cstring(&bytes)); /* no NUL */
 	assert_true(bytes.bad);
 }
 
@@ -71,10 +65,10 @@ static void comparisons_have_three_ways(void **state)
 	assert_int_equal(KY_COMPARE(2, 2), 0);
 	assert_int_equal(KY_COMPARE_THEN(2, 2, KY_COMPARE(3, 1)), 1);
 	assert_int_equal(KY_COMPARE_THEN(1, 2, KY_COMPARE(3, 1)), -1);
-	uint64_t values[] = {3, UINT64_MAX, 0, 1};
-	qsort(values, 4, sizeof(*values), ky_compare_u64);
-	assert_int_equal(values[0], 0);
-	assert_int_equal(values[3], UINT64_MAX);
+	int64_t values[] = {3, INT64_MAX, INT64_MIN, 1};
+	qsort(values, 4, sizeof(*values), ky_compare_i64);
+	assert_int_equal(values[0], INT64_MIN);
+	assert_int_equal(values[3], INT64_MAX);
 }
 
 int main(void)

@@ -348,11 +348,6 @@ void ky_ftrace_format_clock(struct ky_ftrace_format *format, const struct ky_ftr
 	format->clock = *clock;
 }
 
-uint64_t ky_ftrace_format_events(const struct ky_ftrace_format *format)
-{
-	return format->events;
-}
-
 uint64_t ky_ftrace_format_missed(const struct ky_ftrace_format *format)
 {
 	return format->missed;

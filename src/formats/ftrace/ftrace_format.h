@@ -46,8 +46,7 @@ void ky_ftrace_page(struct ky_ftrace_format *format, uint32_t cpu, const uint8_t
 
 /* After the last page: names and processes of threads that only the lists of comms and tasks have. */
 void ky_ftrace_format_finish(struct ky_ftrace_format *format);
-/* Return the events read, and those that were lost according to the pages. */
-uint64_t ky_ftrace_format_events(const struct ky_ftrace_format *format);
+/* Return the events that were lost according to the pages. */
 uint64_t ky_ftrace_format_missed(const struct ky_ftrace_format *format);
 
 /*

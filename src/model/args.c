@@ -73,6 +73,13 @@ uint32_t ky_args_end(struct ky_trace *trace)
 	return set;
 }
 
+uint32_t ky_args_one(struct ky_trace *trace, uint32_t key, enum ky_arg_type type, uint64_t value)
+{
+	ky_args_begin(trace);
+	ky_args_add(trace, key, type, value);
+	return ky_args_end(trace);
+}
+
 uint32_t ky_args_set(struct ky_trace *trace, uint32_t count, const uint32_t *keys,
 		     const uint8_t *types, const uint64_t *values)
 {

@@ -183,20 +183,6 @@ void ky_binder_transaction(struct ky_trace *trace, int64_t ts, int32_t tid,
 	advance_sender(trace, tid, call);
 }
 
-static void add_flow(struct ky_trace *trace, uint32_t out, uint32_t in)
-{
-	if (out == KY_NONE || in == KY_NONE)
-		return;
-	uint32_t row = ky_append(trace, &trace->flows);
-	if (row == KY_NONE)
-		return;
-	trace->flows.out[row] = out;
-	trace->flows.in[row] = in;
-	trace->flows.id[row] = 0;
-	trace->flows.name[row] = 0;
-	trace->flows.category[row] = 0;
-}
-
 static void receive(struct ky_trace *trace, int64_t ts, int32_t tid, uint32_t track,
 		    const struct ky_binder_open *open)
 {
@@ -214,7 +200,8 @@ static void receive(struct ky_trace *trace, int64_t ts, int32_t tid, uint32_t tr
 		slice = ky_build_begin(trace, ts, track, category,
 				       ky_string_z(trace, "binder reply"), 0);
 	}
-	add_flow(trace, open->slice, slice);
+	if (open->slice != KY_NONE && slice != KY_NONE)
+		ky_flows_add(trace, open->slice, slice, (struct ky_flow_parts){0});
 }
 
 void ky_binder_received(struct ky_trace *trace, int64_t ts, int32_t tid, int32_t id)

@@ -255,6 +255,8 @@ uint32_t ky_overflow_track(struct ky_trace *trace, uint32_t track);
 /* Return one of many tracks beside this one that is free from ts on, and take it until the slice ends. */
 uint32_t ky_overflow_crowd(struct ky_trace *trace, uint32_t track, int64_t ts, int64_t dur);
 void ky_overflow_free(struct ky_build *build);
+/* Add an arrow from one slice to another. */
+void ky_flows_add(struct ky_trace *trace, uint32_t out, uint32_t in, struct ky_flow_parts parts);
 /* Bind the flows that waited for the next slice of the track to this one. */
 void ky_flows_begun(struct ky_trace *trace, struct ky_track_state *state, uint32_t slice);
 /* After the last event, add the flows that never arrived to flow_ends. */

@@ -54,19 +54,23 @@ static void add_end(struct ky_trace *trace, uint64_t id, uint32_t slice, bool ar
 	ends->arrives[row] = arrives;
 }
 
-static void add_arrow(struct ky_trace *trace, uint64_t id, uint32_t out, uint32_t in)
+void ky_flows_add(struct ky_trace *trace, uint32_t out, uint32_t in, struct ky_flow_parts parts)
 {
 	struct ky_flows *flows = &trace->flows;
-	const struct ky_flow_parts parts = parts_of(trace, id);
 	const uint32_t row = ky_append(trace, flows);
 	if (row == KY_NONE)
 		return;
-	const bool backward = trace->slices.ts[out] > trace->slices.ts[in];
-	flows->out[row] = backward ? in : out;
-	flows->in[row] = backward ? out : in;
+	flows->out[row] = out;
+	flows->in[row] = in;
 	flows->id[row] = parts.id;
 	flows->name[row] = parts.name;
 	flows->category[row] = parts.category;
+}
+
+static void add_arrow(struct ky_trace *trace, uint64_t id, uint32_t out, uint32_t in)
+{
+	const bool backward = trace->slices.ts[out] > trace->slices.ts[in];
+	ky_flows_add(trace, backward ? in : out, backward ? out : in, parts_of(trace, id));
 }
 
 static void begin(struct ky_trace *trace, uint64_t id, uint32_t slice)

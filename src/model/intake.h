@@ -140,6 +140,8 @@ void ky_arg_null(struct ky_trace *trace, uint32_t key);
 /* Add an argument of any type; the value is as in struct ky_args. */
 void ky_args_add(struct ky_trace *trace, uint32_t key, enum ky_arg_type type, uint64_t value);
 uint32_t ky_args_end(struct ky_trace *trace);
+/* Add a set of one argument, as ky_args_add() does. */
+uint32_t ky_args_one(struct ky_trace *trace, uint32_t key, enum ky_arg_type type, uint64_t value);
 /* Add a whole set; types are enum ky_arg_type, values as in struct ky_args. */
 uint32_t ky_args_set(struct ky_trace *trace, uint32_t count, const uint32_t *keys,
 		     const uint8_t *types, const uint64_t *values);

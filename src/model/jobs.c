@@ -87,14 +87,7 @@ static void arrive(struct ky_trace *trace, uint32_t track, uint64_t key, uint32_
 	const uint64_t *out = ky_pair_map_find(queued, track, key);
 	if (!out || slice == KY_NONE)
 		return;
-	const uint32_t row = ky_append(trace, &trace->flows);
-	if (row == KY_NONE)
-		return;
-	trace->flows.out[row] = (uint32_t)*out;
-	trace->flows.in[row] = slice;
-	trace->flows.id[row] = 0;
-	trace->flows.name[row] = 0;
-	trace->flows.category[row] = 0;
+	ky_flows_add(trace, (uint32_t)*out, slice, (struct ky_flow_parts){0});
 	ky_pair_map_remove(queued, track, key);
 }
 

@@ -139,8 +139,7 @@ struct ky_lane_span {
 	uint32_t args;
 	uint32_t latency; /* a counter's track, one too high, of how long it took; 0: none */
 };
-void ky_put_lane_begin(struct ky_trace *trace, int64_t ts, const struct ky_lane_span *span);
-void ky_put_lane_end(struct ky_trace *trace, int64_t ts, const struct ky_lane_span *span);
+void ky_put_lane(struct ky_trace *trace, int64_t ts, bool begins, const struct ky_lane_span *span);
 
 /* Android's binder: binder_transaction, binder_transaction_received, and binder_command or binder_return. */
 struct ky_binder_call {

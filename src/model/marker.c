@@ -121,9 +121,7 @@ static bool parse(struct ky_trace *trace, struct fields cursor, struct point *po
 
 static uint32_t thread_arg(struct ky_trace *trace, uint32_t key, int32_t tid)
 {
-	ky_args_begin(trace);
-	ky_arg_uint(trace, key, ky_kernel_thread(trace, tid));
-	return ky_args_end(trace);
+	return ky_args_one(trace, key, KY_ARG_UINT, ky_kernel_thread(trace, tid));
 }
 
 static struct ky_lane_key lane_key(struct ky_trace *trace, const struct point *point, bool on_track)

@@ -139,22 +139,12 @@ void ky_put_counter_since(struct ky_trace *trace, int64_t ts, uint32_t track, do
 	KY_PUT_KERNEL(trace, ts, KY_KERNEL_SINCE, KY_TWO_WORDS(bits), track);
 }
 
-static void put_lane(struct ky_trace *trace, int64_t ts, enum ky_kernel_sub sub,
-		     const struct ky_lane_span *span)
+void ky_put_lane(struct ky_trace *trace, int64_t ts, bool begins, const struct ky_lane_span *span)
 {
 	const uint64_t cookie = (uint64_t)span->cookie;
-	KY_PUT_KERNEL(trace, ts, sub, KY_TWO_WORDS(cookie), span->type, span->track, span->category,
-		      span->name, span->args, span->latency);
-}
-
-void ky_put_lane_begin(struct ky_trace *trace, int64_t ts, const struct ky_lane_span *span)
-{
-	put_lane(trace, ts, KY_KERNEL_LANE_BEGIN, span);
-}
-
-void ky_put_lane_end(struct ky_trace *trace, int64_t ts, const struct ky_lane_span *span)
-{
-	put_lane(trace, ts, KY_KERNEL_LANE_END, span);
+	KY_PUT_KERNEL(trace, ts, begins ? KY_KERNEL_LANE_BEGIN : KY_KERNEL_LANE_END,
+		      KY_TWO_WORDS(cookie), span->type, span->track, span->category, span->name,
+		      span->args, span->latency);
 }
 
 /* ---- applying ---- */

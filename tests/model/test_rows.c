@@ -282,11 +282,11 @@ static void spans_of_devices_take_free_tracks(void **state)
 	const int64_t starts[] = {10, 20, 50}, ends[] = {30, 40, 60};
 	for (int i = 0; i < 3; i++) {
 		span.cookie = i;
-		ky_put_lane_begin(trace, starts[i], &span);
-		ky_put_lane_end(trace, ends[i], &span);
+		ky_put_lane(trace, starts[i], true, &span);
+		ky_put_lane(trace, ends[i], false, &span);
 	}
 	span.cookie = 99;
-	ky_put_lane_end(trace, 70, &span);
+	ky_put_lane(trace, 70, false, &span);
 	finish();
 	assert_int_equal(trace->slices.rows.count, 3);
 	assert_int_equal(trace->slices.dur[0], 20);

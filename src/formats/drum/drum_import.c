@@ -361,9 +361,7 @@ static void make_up_begin(struct ky_event_intake *intake, struct ky_known_thread
 	const uint32_t name = ky_strings_bytes(&trace->strings, known->name)
 				      ? known->name
 				      : intake->begin_lost_name;
-	ky_args_begin(trace);
-	ky_arg_bool(trace, intake->begin_lost, true);
-	const uint32_t args = ky_args_end(trace);
+	const uint32_t args = ky_args_one(trace, intake->begin_lost, KY_ARG_BOOL, true);
 	t->made_up++;
 	ky_put_begin(trace, t->first_ns - t->made_up, t->track, known->category, name, args);
 }

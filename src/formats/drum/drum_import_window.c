@@ -77,9 +77,7 @@ static void begin_with_window(struct ky_event_intake *intake, const struct ky_wi
 			      uint32_t track, uint32_t category, uint32_t name)
 {
 	struct ky_trace *trace = intake->trace;
-	ky_args_begin(trace);
-	ky_arg_bool(trace, intake->begin_lost, true);
-	const uint32_t args = ky_args_end(trace);
+	const uint32_t args = ky_args_one(trace, intake->begin_lost, KY_ARG_BOOL, true);
 	ky_put_begin(trace, window->from_ns, track, category, name, args);
 }
 

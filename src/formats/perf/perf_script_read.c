@@ -244,10 +244,8 @@ static bool put_tracepoint(struct script *script, const struct ky_perf_script_he
 	const uint32_t name = tracepoint_of(trace, &head->event);
 	if (!name)
 		return false;
-	ky_args_begin(trace);
-	ky_arg_string(trace, ky_string_z(trace, "text"),
-		      ky_string(trace, head->rest.text, head->rest.bytes));
-	const uint32_t args = ky_args_end(trace);
+	const uint32_t text = ky_string(trace, head->rest.text, head->rest.bytes);
+	const uint32_t args = ky_args_one(trace, ky_string_z(trace, "text"), KY_ARG_STRING, text);
 	ky_put_raw(trace, head->time_ns, head->cpu < 0 ? KY_NONE : (uint32_t)head->cpu,
 		   (int32_t)head->tid, name, args);
 	return true;

@@ -439,22 +439,18 @@ static uint32_t napi_track(struct ky_pf *pf, uint32_t cpu)
 
 static void napi_entry(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	ky_args_begin(pf->trace);
-	ky_arg_int(pf->trace, ky_pf_literal(pf, "len"),
-		   (uint32_t)event->values[KY_PF_NAPI_GRO_RECEIVE_ENTRY_LEN]);
+	const uint32_t length = (uint32_t)event->values[KY_PF_NAPI_GRO_RECEIVE_ENTRY_LEN];
 	ky_put_begin(pf->trace, event->ts, napi_track(pf, event->cpu),
 		     ky_pf_literal(pf, "napi_gro"),
 		     ky_pf_string_if(pf, event->texts[KY_PF_NAPI_GRO_RECEIVE_ENTRY_NAME]),
-		     ky_args_end(pf->trace));
+		     ky_pf_arg(pf, "len", KY_ARG_INT, length));
 }
 
 static void napi_exit(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	ky_args_begin(pf->trace);
-	ky_arg_int(pf->trace, ky_pf_literal(pf, "ret"),
-		   (int32_t)event->values[KY_PF_NAPI_GRO_RECEIVE_EXIT_RET]);
+	const int64_t result = (int32_t)event->values[KY_PF_NAPI_GRO_RECEIVE_EXIT_RET];
 	ky_put_end(pf->trace, event->ts, napi_track(pf, event->cpu), ky_pf_literal(pf, "napi_gro"),
-		   0, ky_args_end(pf->trace));
+		   0, ky_pf_arg(pf, "ret", KY_ARG_INT, (uint64_t)result));
 }
 
 static void freed(struct ky_pf *pf, const struct ky_pf_ftrace *event)
@@ -464,10 +460,9 @@ static void freed(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 		return;
 	const uint32_t track = ky_pf_track_of_counter(pf, "net_kfree_skb",
 						      ky_pf_literal(pf, "Kfree Skb IP Prot"), 0);
-	ky_args_begin(pf->trace);
-	ky_arg_string(pf->trace, ky_pf_literal(pf, "protocol"),
-		      ky_pf_literal(pf, protocol == ETHERNET_IP ? "IP" : "IPV6"));
-	ky_put_sum(pf->trace, event->ts, track, 1, 1, ky_args_end(pf->trace));
+	const uint32_t name = ky_pf_literal(pf, protocol == ETHERNET_IP ? "IP" : "IPV6");
+	ky_put_sum(pf->trace, event->ts, track, 1, 1,
+		   ky_pf_arg(pf, "protocol", KY_ARG_STRING, name));
 }
 
 const struct ky_pf_ftrace_handler ky_pf_devices_handlers[] = {

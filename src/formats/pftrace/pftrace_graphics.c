@@ -85,8 +85,6 @@ static void fence(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 	if (timeline.bytes == 7 && memcmp(timeline.data, "unbound", 7) == 0)
 		return;
 	const uint32_t name = ky_pf_track_name(pf, "fence-%.*s-%u", KY_PF_TEXT(timeline), context);
-	ky_args_begin(pf->trace);
-	ky_arg_uint(pf->trace, ky_pf_literal(pf, "fence seqno"), seqno);
 	const struct ky_job job = {
 		.key = seqno,
 		.step = event->id == KY_PF_FTRACE_EVENT_DMA_FENCE_INIT   ? KY_FENCE_INIT
@@ -94,7 +92,7 @@ static void fence(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 									 : KY_FENCE_SIGNALED,
 		.track = ky_pf_track_of_slices(pf, "drm_fence", name, context),
 		.name = ky_pf_literal(pf, "fence"),
-		.args = ky_args_end(pf->trace),
+		.args = ky_pf_arg(pf, "fence seqno", KY_ARG_UINT, seqno),
 	};
 	ky_put_job(pf->trace, event->ts, &job);
 }
@@ -250,10 +248,7 @@ static void virtio_gpu(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 		/* A command that waits for a fence does not measure the host's latency. */
 		.latency = queued && fenced ? 0 : 1 + latency,
 	};
-	if (queued)
-		ky_put_lane_begin(pf->trace, event->ts, &span);
-	else
-		ky_put_lane_end(pf->trace, event->ts, &span);
+	ky_put_lane(pf->trace, event->ts, queued, &span);
 }
 
 static uint32_t video_queue(struct ky_pf *pf, uint32_t type)
@@ -303,10 +298,7 @@ static void video_resource(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 		.name = queued ? ky_pf_track_name(pf, "Resource #%d", (int)resource) : 0,
 		.args = queued ? 0 : video_args(pf, event->parts),
 	};
-	if (queued)
-		ky_put_lane_begin(pf->trace, event->ts, &span);
-	else
-		ky_put_lane_end(pf->trace, event->ts, &span);
+	ky_put_lane(pf->trace, event->ts, queued, &span);
 }
 
 /* The duration of a command is unknown: show it for a moment. */

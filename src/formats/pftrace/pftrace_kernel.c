@@ -107,12 +107,10 @@ static void irq_begin(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 
 static void irq_end(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
-	ky_args_begin(pf->trace);
-	ky_arg_string(pf->trace, ky_pf_literal(pf, "ret"),
-		      ky_string_z(pf->trace, event->values[KY_PF_IRQ_HANDLER_EXIT_RET] == 1
-						     ? "handled"
-						     : "unhandled"));
-	ky_put_cpu_end(pf->trace, event->ts, event->cpu, "Irq", ky_args_end(pf->trace));
+	const bool handled = event->values[KY_PF_IRQ_HANDLER_EXIT_RET] == 1;
+	const uint32_t result = ky_pf_literal(pf, handled ? "handled" : "unhandled");
+	ky_put_cpu_end(pf->trace, event->ts, event->cpu, "Irq",
+		       ky_pf_arg(pf, "ret", KY_ARG_STRING, result));
 }
 
 static void softirq(struct ky_pf *pf, const struct ky_pf_ftrace *event)
@@ -125,9 +123,8 @@ static void softirq(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 		ky_put_cpu_begin(pf->trace, event->ts, event->cpu, "SoftIrq", name, 0);
 		return;
 	}
-	ky_args_begin(pf->trace);
-	ky_arg_string(pf->trace, ky_pf_literal(pf, "vec"), name);
-	ky_put_cpu_end(pf->trace, event->ts, event->cpu, "SoftIrq", ky_args_end(pf->trace));
+	ky_put_cpu_end(pf->trace, event->ts, event->cpu, "SoftIrq",
+		       ky_pf_arg(pf, "vec", KY_ARG_STRING, name));
 }
 
 static uint32_t syscall_name(struct ky_pf *pf, uint64_t number)
@@ -423,26 +420,20 @@ static void buffer(struct ky_pf *pf, const struct ky_pf_ftrace *event, const cha
 		.cookie = cookie,
 		.name = bytes > 0 ? ky_pf_track_name(pf, "%lld kB", (long long)bytes / 1024) : 0,
 	};
-	if (bytes > 0)
-		ky_put_lane_begin(pf->trace, event->ts, &span);
-	else
-		ky_put_lane_end(pf->trace, event->ts, &span);
+	ky_put_lane(pf->trace, event->ts, bytes > 0, &span);
 }
 
 static void dma_heap(struct ky_pf *pf, const struct ky_pf_ftrace *event)
 {
 	const int64_t bytes = (int64_t)event->values[KY_PF_DMA_HEAP_STAT_LEN];
+	const uint64_t inode = event->values[KY_PF_DMA_HEAP_STAT_INODE];
 	ky_pf_track_put_counter(pf, event->ts, "android_dma_heap",
 				ky_pf_literal(pf, "mem.dma_heap"),
 				(double)event->values[KY_PF_DMA_HEAP_STAT_TOTAL_ALLOCATED]);
-	ky_args_begin(pf->trace);
-	ky_arg_uint(pf->trace, ky_pf_literal(pf, "inode"),
-		    event->values[KY_PF_DMA_HEAP_STAT_INODE]);
 	ky_put_tid_counter(pf->trace, event->ts, event->tid, KY_TRACK_THREAD_COUNTER,
 			   ky_pf_literal(pf, "mem.dma_heap_change"), (double)bytes,
-			   ky_args_end(pf->trace));
-	buffer(pf, event, "android_dma_allocations", "mem.dma_buffer",
-	       (int64_t)event->values[KY_PF_DMA_HEAP_STAT_INODE], bytes);
+			   ky_pf_arg(pf, "inode", KY_ARG_UINT, inode));
+	buffer(pf, event, "android_dma_allocations", "mem.dma_buffer", (int64_t)inode, bytes);
 }
 
 static void ion(struct ky_pf *pf, const struct ky_pf_ftrace *event)

@@ -83,11 +83,9 @@ void ky_pf_process_thread_descriptor(struct ky_pf *pf, struct ky_proto_view desc
 
 static bool sandboxed(struct ky_proto_view descriptor)
 {
-	struct ky_proto_field chrome, field;
+	struct ky_proto_field chrome;
 	return ky_proto_find(descriptor, KY_PF_TRACK_DESCRIPTOR_CHROME_THREAD, &chrome) &&
-	       ky_proto_find(chrome.view, KY_PF_CHROME_THREAD_DESCRIPTOR_IS_SANDBOXED_TID,
-			     &field) &&
-	       field.value;
+	       ky_proto_number(chrome.view, KY_PF_CHROME_THREAD_DESCRIPTOR_IS_SANDBOXED_TID);
 }
 
 static void chrome_process(struct ky_pf *pf, uint32_t process, struct ky_proto_view descriptor)

@@ -401,6 +401,13 @@ static inline uint32_t ky_pf_literal(struct ky_pf *pf, const char *text)
 	return ky_string_z(pf->trace, text);
 }
 
+/* Add a set of one argument. */
+static inline uint32_t ky_pf_arg(struct ky_pf *pf, const char *key, enum ky_arg_type type,
+				 uint64_t value)
+{
+	return ky_args_one(pf->trace, ky_pf_literal(pf, key), type, value);
+}
+
 /* ---- pftrace_clock.c ---- */
 
 /* Take a ClockSnapshot: the first pass hands it to the model, the second restarts differences there. */

@@ -130,9 +130,8 @@ static bool read_descriptor(struct ky_pf *pf, struct ky_proto_view message,
 			      KY_PF_SIBLING_MERGE_BEHAVIOR_NONE;
 	if (ky_pf_has(&parts, KY_PF_TRACK_DESCRIPTOR_THREAD)) {
 		read_thread(track, parts.texts[KY_PF_TRACK_DESCRIPTOR_THREAD]);
-		if (ky_proto_find(parts.texts[KY_PF_TRACK_DESCRIPTOR_CHROME_THREAD],
-				  KY_PF_CHROME_THREAD_DESCRIPTOR_IS_SANDBOXED_TID, &field) &&
-		    field.value)
+		if (ky_proto_number(parts.texts[KY_PF_TRACK_DESCRIPTOR_CHROME_THREAD],
+				    KY_PF_CHROME_THREAD_DESCRIPTOR_IS_SANDBOXED_TID))
 			track->tid = ky_pf_track_synthetic_tid(track->pid, track->tid);
 		return track->has_pid && track->has_tid;
 	}

@@ -99,12 +99,9 @@ static void put_begin(struct spall *spall, double ticks, const uint8_t *texts, u
 
 	if (!time_of(spall, ticks, &ts))
 		return;
-	if (args_bytes) {
-		ky_args_begin(trace);
-		ky_arg_string(trace, spall->args_key,
-			      ky_string(trace, (const char *)texts + name_bytes, args_bytes));
-		args = ky_args_end(trace);
-	}
+	if (args_bytes)
+		args = ky_args_one(trace, spall->args_key, KY_ARG_STRING,
+				   ky_string(trace, (const char *)texts + name_bytes, args_bytes));
 	ky_put_begin(trace, ts, spall->track, 0, ky_string(trace, (const char *)texts, name_bytes),
 		     args);
 }

@@ -105,17 +105,13 @@ static int choose_place(struct ky_capture_command *command, struct place *place)
 				    "end, larger or smaller: record a .kymo file, and 'kymo "
 				    "convert' makes others of it",
 				    place->output);
-	if (!name_files(command, place)) {
-		ky_cli_error("not enough memory");
-		return KY_EXIT_FAILED;
-	}
+	if (!name_files(command, place))
+		return ky_cli_error("not enough memory");
 	/* A conversion writes at the end: report now that it cannot. */
 	const int error = place->converts ? ky_path_replace_check(place->output) : 0;
-	if (error) {
-		ky_cli_error("cannot write %s: %s; choose another file with -o", place->output,
-			     strerror(-error));
-		return KY_EXIT_FAILED;
-	}
+	if (error)
+		return ky_cli_error("cannot write %s: %s; choose another file with -o",
+				    place->output, strerror(-error));
 	command->capture.path = place->capture;
 	command->capture.keep_old = place->is_default && !place->converts;
 	command->output_is_file = true;
@@ -273,10 +269,8 @@ static int choose_symbol(const struct ky_capture_options *o, struct ky_trigger *
 		return ky_cli_usage("symbol:? looks into a program: name one with 'kymo run' or "
 				    "'kymo attach'");
 	const int error = open_symbols(&list, o, message);
-	if (error) {
-		ky_cli_error("%s", message[0] ? message : strerror(-error));
-		return KY_EXIT_FAILED;
-	}
+	if (error)
+		return ky_cli_error("%s", message[0] ? message : strerror(-error));
 	const int code = ky_finder_choose(list, name, sizeof(name));
 	ky_symbol_list_close(&list);
 	if (code != KY_EXIT_DONE)
@@ -286,8 +280,7 @@ static int choose_symbol(const struct ky_capture_options *o, struct ky_trigger *
 	if (ky_trigger_parse(trigger, text, message) == 0)
 		return KY_EXIT_DONE;
 	*trigger = (struct ky_trigger){0};
-	ky_cli_error("%s", message);
-	return KY_EXIT_FAILED;
+	return ky_cli_error("%s", message);
 }
 
 static int choose_symbols(struct ky_capture_command *command)

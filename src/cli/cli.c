@@ -200,12 +200,13 @@ static void print_message(const char *format, va_list args)
 	fputc('\n', stderr);
 }
 
-void ky_cli_error(const char *format, ...)
+int ky_cli_error(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
 	print_message(format, args);
 	va_end(args);
+	return KY_EXIT_FAILED;
 }
 
 int ky_cli_usage(const char *format, ...)

@@ -25,8 +25,8 @@ const struct ky_verb *ky_cli_verb(void);
 /* Flush standard output. Report an error there and turn KY_EXIT_DONE into KY_EXIT_FAILED. */
 int ky_cli_end(int code);
 
-/* Print "kymo VERB: ..." on standard error. */
-void ky_cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Print "kymo VERB: ..." on standard error; return KY_EXIT_FAILED. */
+int ky_cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Print the same, then where to find help; return KY_EXIT_USAGE. */
 int ky_cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /*
@@ -87,6 +87,8 @@ struct ky_cli_column {
 	bool flexible; /* cut this one when the line is too long */
 };
 struct ky_cli_table *ky_cli_table_new(const struct ky_cli_column *columns, unsigned count);
+/* Make a table of all columns of an array. */
+#define KY_CLI_TABLE(columns) ky_cli_table_new(columns, sizeof(columns) / sizeof((columns)[0]))
 /* Add the next cell, row after row; the text is copied and shown as one line. NULL is empty. */
 void ky_cli_table_cell(struct ky_cli_table *table, const char *text);
 /* Add a cell in a colour, as in ky_cli_style(). */
@@ -97,6 +99,9 @@ void ky_cli_table_format(struct ky_cli_table *table, const char *format, ...)
 void ky_cli_table_indent(struct ky_cli_table *table, unsigned blanks);
 /* Print and free the table; one without rows prints nothing. */
 void ky_cli_table_print(struct ky_cli_table **table, FILE *to);
+
+/* Print how many of all rows are not shown, if any, and that --limit shows them. */
+void ky_cli_more(uint32_t shown, uint32_t all);
 
 /* Print text of a trace on one line: replace what would move the cursor or is not UTF-8. */
 void ky_cli_text(FILE *to, const char *text, size_t bytes);

@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "core/utf8_scan.h"
 
+#include <inttypes.h>
 #include <langinfo.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -398,4 +399,10 @@ void ky_cli_table_print(struct ky_cli_table **table_at, FILE *to)
 	free(table->widths);
 	free(table);
 	*table_at = NULL;
+}
+
+void ky_cli_more(uint32_t shown, uint32_t all)
+{
+	if (shown < all)
+		printf("and %" PRIu32 " more (--limit 0 shows all)\n", all - shown);
 }

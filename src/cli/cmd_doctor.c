@@ -9,20 +9,20 @@
 static const char *const states[] = {"ok", "limited", "no"};
 static const char *const styles[] = {"32", "33", "31"};
 
-static void print_json(struct ky_json_out *json, const struct ky_check *check)
+static void print_json(struct ky_json_out *json, const char *name, const struct ky_check *check)
 {
 	ky_json_out_begin(json, NULL, '{');
-	ky_json_out_text(json, "name", check->name);
+	ky_json_out_text(json, "name", name);
 	ky_json_out_text(json, "state", states[check->state]);
 	ky_json_out_text(json, "detail", check->detail);
 	ky_json_out_text(json, "remedy", check->remedy[0] ? check->remedy : NULL);
 	ky_json_out_end(json, '}');
 }
 
-static void print_text(const struct ky_check *check)
+static void print_text(const char *name, const struct ky_check *check)
 {
 	printf("%s%-7s%s  %-17s  %s\n", ky_cli_style(styles[check->state]), states[check->state],
-	       ky_cli_plain(), check->name, check->detail);
+	       ky_cli_plain(), name, check->detail);
 	if (check->remedy[0])
 		printf("%28s%s%s %s%s\n", "", ky_cli_style("2"), ky_cli_sign("\u2192", "->"),
 		       check->remedy, ky_cli_plain());
@@ -35,13 +35,13 @@ static int check_machine(bool as_json)
 		ky_json_out_begin(&json, NULL, '{');
 		ky_json_out_begin(&json, "checks", '[');
 	}
-	for (const ky_check_fn *fill = ky_doctor_checks; *fill; fill++) {
+	for (const struct ky_doctor_check *one = ky_doctor_checks; one->name; one++) {
 		struct ky_check check = {0};
-		(*fill)(&check);
+		one->fill(&check);
 		if (as_json)
-			print_json(&json, &check);
+			print_json(&json, one->name, &check);
 		else
-			print_text(&check);
+			print_text(one->name, &check);
 	}
 	if (as_json) {
 		ky_json_out_end(&json, ']');

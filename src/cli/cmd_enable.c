@@ -100,8 +100,7 @@ static int switch_all(const struct switch_command *command, struct ky_list *list
 		if (ky_drums_edit_own(ky_list_at(list, i)->drums, command->categories, command->on,
 				      message) == 0)
 			continue;
-		ky_cli_error("%s", message);
-		code = KY_EXIT_FAILED;
+		code = ky_cli_error("%s", message);
 	}
 	if (!ky_list_count(list)) {
 		if (!command->pids.count)
@@ -116,10 +115,8 @@ static int switch_categories(const struct switch_command *command)
 {
 	char message[KY_MESSAGE_BYTES];
 	struct ky_list *list;
-	if (ky_list_open(&list, command->pids.at, command->pids.count, message) != 0) {
-		ky_cli_error("%s", message);
-		return KY_EXIT_FAILED;
-	}
+	if (ky_list_open(&list, command->pids.at, command->pids.count, message) != 0)
+		return ky_cli_error("%s", message);
 	const int code = switch_all(command, list);
 	ky_list_close(&list);
 	return code;
@@ -147,10 +144,8 @@ static int run(int argc, char **argv, bool on)
 		code = ky_cli_usage("the process is missing: use -p PID|NAME, or -a for all");
 	else if (code == KY_EXIT_DONE && command.pids.count && command.all)
 		code = ky_cli_usage("-a is all processes: leave out -p");
-	if (code == KY_EXIT_DONE && !join(&command, argc, argv)) {
-		ky_cli_error("not enough memory");
-		code = KY_EXIT_FAILED;
-	}
+	if (code == KY_EXIT_DONE && !join(&command, argc, argv))
+		code = ky_cli_error("not enough memory");
 	if (code == KY_EXIT_DONE)
 		code = switch_categories(&command);
 	ky_pids_free(&command.pids);

@@ -500,10 +500,8 @@ static void print_problems(const struct ky_trace *trace, bool all)
 static int print(struct ky_trace *trace, const char *path, bool json, bool all)
 {
 	struct ky_info info;
-	if (count_all(&info, trace, path) != 0) {
-		ky_cli_error("%s: not enough memory to count it", path);
-		return KY_EXIT_FAILED;
-	}
+	if (count_all(&info, trace, path) != 0)
+		return ky_cli_error("%s: not enough memory to count it", path);
 	if (json) {
 		ky_info_json(&info, trace, path, stdout);
 	} else {

@@ -32,7 +32,6 @@ static const struct ky_cli_column columns[] = {
 	{"categories", true, false}, {"events/s", true, false}, {"lost", true, false},
 	{"recorders", true, false},  {"memory", true, false},
 };
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 static void print_row(struct ky_cli_table *table, const struct ky_list_row *row)
 {
@@ -103,7 +102,7 @@ static void print_text(const struct ky_list *list, const struct style *style)
 {
 	const uint32_t count = ky_list_count(list);
 	const uint32_t shown = style->rows && style->rows < count ? style->rows : count;
-	struct ky_cli_table *table = ky_cli_table_new(columns, COLUMNS);
+	struct ky_cli_table *table = KY_CLI_TABLE(columns);
 	for (uint32_t i = 0; i < shown; i++)
 		print_row(table, ky_list_at(list, i));
 	ky_cli_table_print(&table, stdout);
@@ -311,10 +310,8 @@ static int watch_list(struct ky_list *list, const struct style *style)
 	uint64_t wait_ns = FIRST_NS;
 	bool first = true;
 	const int error = begin(&watch, style->json);
-	if (error) {
-		ky_cli_error("signals cannot be awaited: %s", strerror(-error));
-		return KY_EXIT_FAILED;
-	}
+	if (error)
+		return ky_cli_error("signals cannot be awaited: %s", strerror(-error));
 	ky_list_round(list);
 	ky_list_sample(list);
 	if (watch.screen.on)
@@ -422,10 +419,8 @@ static int list(const struct request *request)
 {
 	char message[KY_MESSAGE_BYTES];
 	struct ky_list *list;
-	if (ky_list_open(&list, request->pids.at, request->pids.count, message) != 0) {
-		ky_cli_error("%s", message);
-		return KY_EXIT_FAILED;
-	}
+	if (ky_list_open(&list, request->pids.at, request->pids.count, message) != 0)
+		return ky_cli_error("%s", message);
 	const int code =
 		request->watch ? watch_list(list, &request->style) : list_once(list, request);
 	ky_list_close(&list);

@@ -336,17 +336,14 @@ static int run(int argc, char **argv)
 		return ky_output_unknown(o.output, o.format);
 	const uint32_t count = (uint32_t)(argc - optind);
 	struct ky_merge_input *inputs = calloc(count, sizeof(*inputs));
-	int code = KY_EXIT_FAILED;
-	if (!inputs) {
-		ky_cli_error("not enough memory");
-		return code;
-	}
+	if (!inputs)
+		return ky_cli_error("not enough memory");
 	for (uint32_t i = 0; i < count; i++)
 		inputs[i].path = argv[optind + (int)i];
 	bool right = true;
 	for (uint32_t i = 0; i < o.offsets_count && right; i++)
 		right = take_offset(o.offsets[i], inputs, count);
-	code = right ? merge(&o, inputs, count) : KY_EXIT_USAGE;
+	const int code = right ? merge(&o, inputs, count) : KY_EXIT_USAGE;
 	for (uint32_t i = 0; i < count; i++)
 		ky_trace_close(&inputs[i].trace);
 	free(inputs);

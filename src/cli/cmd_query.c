@@ -85,10 +85,8 @@ static int run_statement(struct query *query, sqlite3_stmt *stmt)
 		if (query->results++ && query->form <= KY_QUERY_CSV)
 			putchar('\n');
 		output = ky_query_output_new(query->form, stmt, stdout);
-		if (!output) {
-			ky_cli_error("%s", no_memory);
-			return KY_EXIT_FAILED;
-		}
+		if (!output)
+			return ky_cli_error("%s", no_memory);
 		if (query->document && query->documented++)
 			putchar(',');
 	}
@@ -115,11 +113,9 @@ static int run_next(struct query *query, const char *text, const char **at, cons
 	char message[KY_MESSAGE_BYTES];
 	sqlite3_stmt *stmt;
 	const int error = ky_sql_prepare(query->sql, text, at, &stmt, message);
-	if (error) {
-		ky_cli_error("%s%s%s", from ? from : "", from ? ": " : "",
-			     error == -ENOMEM ? no_memory : message);
-		return KY_EXIT_FAILED;
-	}
+	if (error)
+		return ky_cli_error("%s%s%s", from ? from : "", from ? ": " : "",
+				    error == -ENOMEM ? no_memory : message);
 	const int code = stmt ? run_statement(query, stmt) : KY_EXIT_DONE;
 	sqlite3_finalize(stmt);
 	return code;
@@ -212,10 +208,9 @@ static int print_schema(struct query *query, const char *table)
 		return no_table(table);
 	if (table && found == SQLITE_ROW)
 		return run_made(query, sqlite3_mprintf(one, table));
-	if (table) {
-		ky_cli_error("%s", found == SQLITE_NOMEM ? no_memory : sqlite3_errstr(found));
-		return KY_EXIT_FAILED;
-	}
+	if (table)
+		return ky_cli_error("%s",
+				    found == SQLITE_NOMEM ? no_memory : sqlite3_errstr(found));
 	char *const values = table_values();
 	const int code = run_made(query, values ? sqlite3_mprintf(all, values) : NULL);
 	sqlite3_free(values);

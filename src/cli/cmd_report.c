@@ -93,10 +93,8 @@ static int print(const struct options *options, const char *path)
 					    : ky_report_table(report);
 	if (error > 0 && any)
 		return report_nothing(options);
-	if (error < 0) {
-		ky_cli_error("%s: not enough memory to summarize it", path);
-		return KY_EXIT_FAILED;
-	}
+	if (error < 0)
+		return ky_cli_error("%s: not enough memory to summarize it", path);
 	if (report->output == KY_REPORT_TEXT)
 		ky_cli_stacks(trace, false);
 	return KY_EXIT_DONE;

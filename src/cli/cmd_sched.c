@@ -49,6 +49,13 @@ static void add_duration(struct ky_cli_table *table, bool known, int64_t ns)
 	ky_cli_table_cell(table, known ? ky_quantity_duration(text, ns) : NULL);
 }
 
+static void add_thread(struct ky_cli_table *table, const struct ky_trace *trace, uint32_t thread)
+{
+	char label[KY_STATS_LABEL_BYTES];
+	ky_cli_table_cell(table,
+			  thread == KY_NONE ? NULL : ky_cli_thread_label(label, trace, thread));
+}
+
 static const char *text_of(const struct ky_trace *trace, uint32_t string)
 {
 	return string ? ky_text_of(trace, string) : "";
@@ -65,15 +72,14 @@ static void print_threads(const struct ky_sched_stats *stats, const struct ky_tr
 		{"blocked", true, false}, {"delay", true, false},    {"max delay", true, false},
 		{"at", true, false},
 	};
-	char label[KY_STATS_LABEL_BYTES], text[KY_QUANTITY_BYTES];
+	char text[KY_QUANTITY_BYTES];
 	const uint32_t count = stats->threads_count;
 	const uint32_t shown = limit && limit < count ? limit : count;
-	struct ky_cli_table *table =
-		ky_cli_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct ky_cli_table *table = KY_CLI_TABLE(columns);
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct ky_sched_thread *const row = &stats->threads[i];
 		const bool delayed = row->delay.count != 0;
-		ky_cli_table_cell(table, ky_cli_thread_label(label, trace, row->thread));
+		add_thread(table, trace, row->thread);
 		ky_cli_table_cell(table, ky_quantity_count(text, row->runs));
 		ky_cli_table_cell(table, ky_quantity_count(text, row->preempted));
 		add_duration(table, true, row->run_ns);
@@ -85,8 +91,7 @@ static void print_threads(const struct ky_sched_stats *stats, const struct ky_tr
 		ky_cli_table_cell(table, delayed ? at_text(text, trace, row->delay.max_ts) : NULL);
 	}
 	ky_cli_table_print(&table, stdout);
-	if (shown < count)
-		printf("and %" PRIu32 " more (--limit 0 shows all)\n", count - shown);
+	ky_cli_more(shown, count);
 }
 
 static void print_cpus(const struct ky_sched_stats *stats, const struct ky_trace *trace)
@@ -97,8 +102,7 @@ static void print_cpus(const struct ky_sched_stats *stats, const struct ky_trace
 		{"at", true, false},
 	};
 	char text[KY_QUANTITY_BYTES];
-	struct ky_cli_table *table =
-		ky_cli_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct ky_cli_table *table = KY_CLI_TABLE(columns);
 	const double range = (double)(ky_sub_clamped(stats->end_ns, stats->begin_ns));
 	for (uint32_t i = 0; i < stats->cpus_count; i++) {
 		const struct ky_sched_cpu *const cpu = &stats->cpus[i];
@@ -125,21 +129,18 @@ static void print_offs(const struct ky_sched_stats *stats, const struct ky_trace
 		{"woken by", false, true}, {"count", true, false},  {"total", true, false},
 		{"max", true, false},      {"at", true, false},
 	};
-	char label[KY_STATS_LABEL_BYTES], text[KY_QUANTITY_BYTES];
+	char text[KY_QUANTITY_BYTES];
 	const uint32_t count = stats->offs_count;
 	const uint32_t shown = limit && limit < count ? limit : count;
 	if (!count)
 		return;
-	struct ky_cli_table *table =
-		ky_cli_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct ky_cli_table *table = KY_CLI_TABLE(columns);
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct ky_sched_off *const off = &stats->offs[i];
-		ky_cli_table_cell(table, ky_cli_thread_label(label, trace, off->thread));
+		add_thread(table, trace, off->thread);
 		ky_cli_table_cell(table, text_of(trace, off->state));
 		ky_cli_table_cell(table, text_of(trace, off->span));
-		ky_cli_table_cell(table, off->waker == KY_NONE
-						 ? NULL
-						 : ky_cli_thread_label(label, trace, off->waker));
+		add_thread(table, trace, off->waker);
 		ky_cli_table_cell(table, ky_quantity_count(text, off->times.count));
 		add_duration(table, true, off->times.total_ns);
 		add_duration(table, true, off->times.max_ns);
@@ -147,8 +148,7 @@ static void print_offs(const struct ky_sched_stats *stats, const struct ky_trace
 	}
 	puts("\noff the CPU, from a switch to the next run");
 	ky_cli_table_print(&table, stdout);
-	if (shown < count)
-		printf("and %" PRIu32 " more (--limit 0 shows all)\n", count - shown);
+	ky_cli_more(shown, count);
 }
 
 static void print_timehist(const struct ky_sched_stats *stats, const struct ky_trace *trace,
@@ -159,11 +159,10 @@ static void print_timehist(const struct ky_sched_stats *stats, const struct ky_t
 		{"wait", true, false},   {"delay", true, false}, {"run", true, false},
 		{"state", false, false}, {"span", false, true},  {"woken by", false, true},
 	};
-	char label[KY_STATS_LABEL_BYTES], text[KY_QUANTITY_BYTES];
+	char text[KY_QUANTITY_BYTES];
 	const uint32_t count = stats->runs_count;
 	const uint32_t shown = limit && limit < count ? limit : count;
-	struct ky_cli_table *table =
-		ky_cli_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct ky_cli_table *table = KY_CLI_TABLE(columns);
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct ky_sched_run *const run = &stats->runs[i];
 		ky_cli_table_cell(table,
@@ -172,19 +171,16 @@ static void print_timehist(const struct ky_sched_stats *stats, const struct ky_t
 			ky_cli_table_cell(table, NULL);
 		else
 			ky_cli_table_format(table, "%" PRIu32, run->cpu);
-		ky_cli_table_cell(table, ky_cli_thread_label(label, trace, run->thread));
+		add_thread(table, trace, run->thread);
 		add_duration(table, run->wait_ns >= 0, run->wait_ns);
 		add_duration(table, run->delay_ns >= 0, run->delay_ns);
 		add_duration(table, true, run->run_ns);
 		ky_cli_table_cell(table, text_of(trace, run->state));
 		ky_cli_table_cell(table, text_of(trace, run->span));
-		ky_cli_table_cell(table, run->waker == KY_NONE
-						 ? NULL
-						 : ky_cli_thread_label(label, trace, run->waker));
+		add_thread(table, trace, run->waker);
 	}
 	ky_cli_table_print(&table, stdout);
-	if (shown < count)
-		printf("and %" PRIu32 " more (--limit 0 shows all)\n", count - shown);
+	ky_cli_more(shown, count);
 }
 
 static void print_summary(const struct ky_sched_stats *stats, const struct ky_trace *trace)
@@ -404,16 +400,12 @@ static int show(const struct sched_command *command, struct ky_trace *trace)
 {
 	const struct ky_stats_filter filter = ky_cli_filter_of(&command->filter, trace);
 	struct ky_sched_stats stats;
-	if (!trace->thread_states.rows.count) {
-		ky_cli_error(
+	if (!trace->thread_states.rows.count)
+		return ky_cli_error(
 			"there is no scheduling in it: record it with 'kymo record', or 'kymo run "
 			"--kernel'");
-		return KY_EXIT_FAILED;
-	}
-	if (ky_sched_stats_make(&stats, trace, &filter) != 0) {
-		ky_cli_error("not enough memory");
-		return KY_EXIT_FAILED;
-	}
+	if (ky_sched_stats_make(&stats, trace, &filter) != 0)
+		return ky_cli_error("not enough memory");
 	int code = KY_EXIT_DONE;
 	sort(&stats, trace, command->sort);
 	if (!stats.threads_count) {

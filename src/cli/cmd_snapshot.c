@@ -86,11 +86,9 @@ static int ask(const struct options *o, pid_t pid)
 {
 	const uint64_t last_ms = o->last_ns / 1000000;
 	const union sigval value = {.sival_int = last_ms < INT32_MAX ? (int)last_ms : INT32_MAX};
-	if (sigqueue(pid, KY_SIGNAL_SNAPSHOT, value) != 0) {
-		ky_cli_error("cannot ask the kymo of process %ld for a snapshot: %s", (long)pid,
-			     strerror(errno));
-		return KY_EXIT_FAILED;
-	}
+	if (sigqueue(pid, KY_SIGNAL_SNAPSHOT, value) != 0)
+		return ky_cli_error("cannot ask the kymo of process %ld for a snapshot: %s",
+				    (long)pid, strerror(errno));
 	if (!o->quiet)
 		fprintf(stderr,
 			"process %ld is a kymo that captures: it writes the snapshot into its own file\n",
@@ -264,14 +262,10 @@ static int take_to_file(const struct options *o, const pid_t *pids, uint32_t cou
 	const struct ky_exporter *const exporter = ky_exporter_find(path, o->format, &packing);
 	const bool converts = exporter != &ky_exporter_kymo || packing;
 	if (snprintf(captured, sizeof(captured), "%s%s", path, converts ? ".capture.kymo" : "") >=
-	    (int)sizeof(captured)) {
-		ky_cli_error("%s: the name is too long", path);
-		return KY_EXIT_FAILED;
-	}
-	if (ky_capture_output_open(&output, captured, !o->output && !converts, message)) {
-		ky_cli_error("%s", message);
-		return KY_EXIT_FAILED;
-	}
+	    (int)sizeof(captured))
+		return ky_cli_error("%s: the name is too long", path);
+	if (ky_capture_output_open(&output, captured, !o->output && !converts, message))
+		return ky_cli_error("%s", message);
 	int code = take(o, pids, count, &output, &found);
 	ky_capture_output_close(&output);
 	if (code == KY_EXIT_DONE && converts)

@@ -188,10 +188,8 @@ static int write_parts(const struct options *o, const struct ky_trace *trace, st
 		return write_part(o, trace, s, 1, false, json);
 	if (o->every_ns)
 		parts = ((uint64_t)end - (uint64_t)begin) / o->every_ns + 1;
-	if (end < begin || parts > PARTS_MAX) {
-		ky_cli_error("that makes %" PRIu64 " parts: use longer ones", parts);
-		return KY_EXIT_FAILED;
-	}
+	if (end < begin || parts > PARTS_MAX)
+		return ky_cli_error("that makes %" PRIu64 " parts: use longer ones", parts);
 	for (uint32_t i = 0; i < parts && code == KY_EXIT_DONE; i++) {
 		const bool last = i + 1 == parts;
 		s->selection.from_ns = i ? edge(begin, end, o->every_ns, (uint32_t)parts, i) : from;

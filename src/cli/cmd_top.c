@@ -316,7 +316,6 @@ static const struct ky_cli_column columns[] = {
 	{"mean", true, false}, {"max", true, false},  {"category", false, true},
 	{"name", false, true},
 };
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 static void add_percent(struct ky_cli_table *table, bool timed, uint64_t ns, uint64_t of_ns)
 {
@@ -364,7 +363,7 @@ static void print_text(const struct top_command *top, const struct top_row **row
 	uint32_t most = top->limit == UINT32_MAX ? LIMIT : top->limit ? top->limit : count;
 	if (top->screen.on && (top->limit == UINT32_MAX || most + LINES_AROUND > lines))
 		most = lines > LINES_AROUND + 1 ? lines - LINES_AROUND : 1;
-	struct ky_cli_table *table = ky_cli_table_new(columns, COLUMNS);
+	struct ky_cli_table *table = KY_CLI_TABLE(columns);
 	for (uint32_t i = 0; i < count && i < most; i++)
 		add_row(table, top, rows[i], spent_ns);
 	if (top->screen.on)
@@ -478,10 +477,8 @@ static void on_note(void *context, const char *line)
 static int begin(void *context)
 {
 	struct top_command *const top = context;
-	if (ky_strings_init(&top->strings) != 0) {
-		ky_cli_error("not enough memory");
-		return KY_EXIT_FAILED;
-	}
+	if (ky_strings_init(&top->strings) != 0)
+		return ky_cli_error("not enough memory");
 	if (!top->json)
 		ky_screen_open(&top->screen, false);
 	top->begin_ns = (uint64_t)ky_clock_boottime();

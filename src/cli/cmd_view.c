@@ -77,10 +77,8 @@ static struct ky_view *open_view(const struct ky_view_command *command)
 static int cannot_write(const char *path, int error, const char *message)
 {
 	if (message && *message)
-		ky_cli_error("%s", message);
-	else
-		ky_cli_error("cannot write %s: %s", path, strerror(error));
-	return KY_EXIT_FAILED;
+		return ky_cli_error("%s", message);
+	return ky_cli_error("cannot write %s: %s", path, strerror(error));
 }
 
 /* Write the file and give it its name. Return 0 or -errno, and its size. */

@@ -11,16 +11,17 @@
 enum ky_check_state { KY_CHECK_OK, KY_CHECK_LIMITED, KY_CHECK_NO };
 
 struct ky_check {
-	const char *name;
 	enum ky_check_state state;
 	char detail[200];
 	char remedy[200]; /* a command, or what to do; may be empty */
 };
 
-/* Fill in a check. */
-typedef void (*ky_check_fn)(struct ky_check *check);
-/* All checks, in the order of their display; NULL ends the list. */
-extern const ky_check_fn ky_doctor_checks[];
+struct ky_doctor_check {
+	const char *name;
+	void (*fill)(struct ky_check *check);
+};
+/* All checks, in the order of their display; one without a name ends the list. */
+extern const struct ky_doctor_check ky_doctor_checks[];
 void ky_check_ptrace(struct ky_check *check);
 
 /* ---- functions of a program (doctor_functions.c) ---- */

@@ -71,10 +71,20 @@ static const char *find_tracefs(void)
 	return NULL;
 }
 
+/* Return where tracefs is mounted, or NULL after the check says that it is missing. */
+static const char *need_tracefs(struct ky_check *check, const char *missing)
+{
+	const char *const place = find_tracefs();
+	if (!place) {
+		set(check, KY_CHECK_NO, "%s", missing);
+		set_remedy(check, "sudo mount -t tracefs nodev /sys/kernel/tracing");
+	}
+	return place;
+}
+
 static void check_kernel(struct ky_check *check)
 {
 	struct utsname name;
-	check->name = "kernel";
 	if (uname(&name) != 0)
 		set(check, KY_CHECK_LIMITED, "its version is not known");
 	else
@@ -83,14 +93,11 @@ static void check_kernel(struct ky_check *check)
 
 static void check_tracefs_access(struct ky_check *check)
 {
-	const char *const place = find_tracefs();
+	const char *const place =
+		need_tracefs(check, "not mounted: no kernel events, no trace_marker");
 	char path[64];
-	check->name = "tracefs";
-	if (!place) {
-		set(check, KY_CHECK_NO, "not mounted: no kernel events, no trace_marker");
-		set_remedy(check, "sudo mount -t tracefs nodev /sys/kernel/tracing");
+	if (!place)
 		return;
-	}
 	snprintf(path, sizeof(path), "%s/tracing_on", place);
 	const bool readable = access(path, R_OK) == 0, writable = access(path, W_OK) == 0;
 	snprintf(path, sizeof(path), "%s/trace_marker", place);
@@ -133,14 +140,10 @@ static void check_instances(struct ky_check *check, const char *place)
 /* Check whether --kernel can have an instance of its own. */
 static void check_kernel_events(struct ky_check *check)
 {
-	const char *const place = find_tracefs();
+	const char *const place = need_tracefs(check, "tracefs is not mounted");
 	char path[96];
-	check->name = "kernel events";
-	if (!place) {
-		set(check, KY_CHECK_NO, "tracefs is not mounted");
-		set_remedy(check, "sudo mount -t tracefs nodev /sys/kernel/tracing");
+	if (!place)
 		return;
-	}
 	snprintf(path, sizeof(path), "%s/instances", place);
 	if (access(path, W_OK | X_OK) == 0) {
 		check_instances(check, place);
@@ -178,13 +181,11 @@ static void check_probes(struct ky_check *check, const char *pmu, const char *fi
 
 static void check_kprobes(struct ky_check *check)
 {
-	check->name = "kprobes";
 	check_probes(check, "kprobe", "kprobe_events", "functions of the kernel");
 }
 
 static void check_uprobes(struct ky_check *check)
 {
-	check->name = "uprobes";
 	check_probes(check, "uprobe", "uprobe_events", "functions of programs");
 }
 
@@ -197,7 +198,6 @@ static bool has_capability(unsigned bit)
 void ky_check_ptrace(struct ky_check *check)
 {
 	char scope[8];
-	check->name = "ptrace";
 	const bool known = read_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
 	const int level = known ? atoi(scope) : 0;
 	if (level == 0 || (level < 3 && has_capability(CAP_SYS_PTRACE_BIT))) {
@@ -216,7 +216,6 @@ void ky_check_ptrace(struct ky_check *check)
 static void check_bpf(struct ky_check *check)
 {
 	union bpf_attr attr;
-	check->name = "BPF";
 	memset(&attr, 0, sizeof(attr));
 	attr.map_type = BPF_MAP_TYPE_ARRAY;
 	attr.key_size = attr.value_size = 4;
@@ -259,22 +258,20 @@ static bool counter_is_invariant(void)
 		fclose(file);
 	return constant && nonstop;
 }
-#elif defined(__aarch64__)
-static bool counter_is_invariant(void)
-{
-	return true;
-}
 #else
 static bool counter_is_invariant(void)
 {
+#if defined(__aarch64__)
+	return true;
+#else
 	return false;
+#endif
 }
 #endif
 
 static void check_clock(struct ky_check *check)
 {
 	char source[32];
-	check->name = "clock";
 	if (!read_line(CLOCK_SOURCE, source, sizeof(source)))
 		snprintf(source, sizeof(source), "not known");
 	const bool fast = strcmp(source, "tsc") == 0 || strncmp(source, "arch", 4) == 0 ||
@@ -294,7 +291,6 @@ static void check_clock(struct ky_check *check)
 
 static void check_memfd(struct ky_check *check)
 {
-	check->name = "memfd and seals";
 	const int fd = memfd_create("kymo-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0) {
 		set(check, KY_CHECK_NO, "memfd_create(): %s", strerror(errno));
@@ -326,13 +322,11 @@ static void check_library(struct ky_check *check, const char *file, const char *
 
 static void check_zlib(struct ky_check *check)
 {
-	check->name = "zlib";
 	check_library(check, "libz.so.1", ".json.gz and .fxt.gz", "zlib1g");
 }
 
 static void check_zstd(struct ky_check *check)
 {
-	check->name = "zstd";
 	check_library(check, "libzstd.so.1", "packed .kymo files", "libzstd1");
 }
 
@@ -388,7 +382,6 @@ static bool kernel_has_names(void)
 static void check_perf_software(struct ky_check *check)
 {
 	char rate[16];
-	check->name = "perf sampling";
 	const int user = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, false, 0, -1);
 	const int kernel = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true, 0, -1);
 	if (!read_line("/proc/sys/kernel/perf_event_max_sample_rate", rate, sizeof(rate)))
@@ -417,7 +410,6 @@ static void check_perf_software(struct ky_check *check)
 
 static void check_perf_hardware(struct ky_check *check)
 {
-	check->name = "hardware counters";
 	const int error = try_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, false, 0, -1);
 	if (!error) {
 		set(check, KY_CHECK_OK, "cycles can be counted");
@@ -432,7 +424,6 @@ static void check_perf_hardware(struct ky_check *check)
 
 static void check_perf_system(struct ky_check *check)
 {
-	check->name = "perf system wide";
 	const int error = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true, -1, 0);
 	if (!error)
 		set(check, KY_CHECK_OK, "all processes on a CPU");
@@ -444,7 +435,6 @@ static void check_perf_tracepoints(struct ky_check *check)
 {
 	const char *const place = find_tracefs();
 	char path[96], id[16];
-	check->name = "perf tracepoints";
 	snprintf(path, sizeof(path), "%s/events/sched/sched_switch/id", place ? place : "");
 	if (!place || !read_line(path, id, sizeof(id))) {
 		set(check, KY_CHECK_NO, "the ids of events cannot be read without tracefs");
@@ -462,7 +452,6 @@ static void check_perf_tracepoints(struct ky_check *check)
 static void check_intel_pt(struct ky_check *check)
 {
 	char type[16];
-	check->name = "Intel PT";
 	if (!read_line("/sys/bus/event_source/devices/intel_pt/type", type, sizeof(type))) {
 		set(check, KY_CHECK_NO, "not on this machine");
 		set_remedy(check,
@@ -477,22 +466,22 @@ static void check_intel_pt(struct ky_check *check)
 		set(check, KY_CHECK_OK, "own processes can be traced");
 }
 
-const ky_check_fn ky_doctor_checks[] = {
-	check_kernel,
-	check_clock,
-	check_memfd,
-	check_tracefs_access,
-	check_kernel_events,
-	check_perf_software,
-	check_perf_hardware,
-	check_perf_system,
-	check_perf_tracepoints,
-	check_kprobes,
-	check_uprobes,
-	ky_check_ptrace,
-	check_bpf,
-	check_intel_pt,
-	check_zlib,
-	check_zstd,
-	NULL,
+const struct ky_doctor_check ky_doctor_checks[] = {
+	{"kernel", check_kernel},
+	{"clock", check_clock},
+	{"memfd and seals", check_memfd},
+	{"tracefs", check_tracefs_access},
+	{"kernel events", check_kernel_events},
+	{"perf sampling", check_perf_software},
+	{"hardware counters", check_perf_hardware},
+	{"perf system wide", check_perf_system},
+	{"perf tracepoints", check_perf_tracepoints},
+	{"kprobes", check_kprobes},
+	{"uprobes", check_uprobes},
+	{"ptrace", ky_check_ptrace},
+	{"BPF", check_bpf},
+	{"Intel PT", check_intel_pt},
+	{"zlib", check_zlib},
+	{"zstd", check_zstd},
+	{NULL, NULL},
 };

@@ -230,8 +230,7 @@ static void print_modules(const struct modules *modules)
 		{"functions", true, false}, {"traced", true, false}, {"%", true, false},
 		{"named", true, false},     {"names", false, false}, {"how", false, false},
 		{"file", false, true}};
-	struct ky_cli_table *table =
-		ky_cli_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct ky_cli_table *table = KY_CLI_TABLE(columns);
 	for (size_t i = 0; i < modules->count; i++) {
 		const struct module *module = &modules->items[i];
 		ky_cli_table_format(table, "%" PRIu32, module->sums.count);
@@ -249,8 +248,7 @@ static void print_reasons(const struct sums *sums)
 {
 	static const struct ky_cli_column columns[] = {
 		{"left out", true, false}, {"because", false, false}, {"such as", false, true}};
-	struct ky_cli_table *table =
-		ky_cli_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct ky_cli_table *table = KY_CLI_TABLE(columns);
 	for (size_t why = KY_WHY_NONE + 1; why < KY_WHY_COUNT; why++) {
 		const char *const *names = sums->examples[why];
 		if (!sums->why[why])
@@ -271,8 +269,7 @@ static void print_all(const struct modules *modules)
 						       {"function", false, true},
 						       {"because", false, false},
 						       {"file", false, false}};
-	struct ky_cli_table *table =
-		ky_cli_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct ky_cli_table *table = KY_CLI_TABLE(columns);
 	for (size_t i = 0; i < modules->count; i++) {
 		const struct ky_functions *functions = modules->items[i].functions;
 		const char *slash = strrchr(functions->path, '/');
@@ -389,10 +386,9 @@ int ky_doctor_functions(const struct ky_doctor_options *options)
 {
 	struct modules modules = {0};
 	char path[PATH_MAX];
-	if (!find_program(options->program, path)) {
-		ky_cli_error("there is no program %s in PATH: give its path", options->program);
-		return KY_EXIT_FAILED;
-	}
+	if (!find_program(options->program, path))
+		return ky_cli_error("there is no program %s in PATH: give its path",
+				    options->program);
 	add_module(&modules, path);
 	if (modules.error) {
 		ky_cli_error("%s%s", modules.message,

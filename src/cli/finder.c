@@ -123,22 +123,18 @@ int ky_finder_choose(const struct ky_symbol_list *list, char *out, size_t room)
 		return KY_EXIT_USAGE;
 	}
 	close(terminal);
-	if (ky_symbol_list_count(list) == 0) {
-		ky_cli_error(
+	if (ky_symbol_list_count(list) == 0)
+		return ky_cli_error(
 			"--trigger symbol:?: the program has no symbols: build it without -s, or install its "
 			"debug symbols");
-		return KY_EXIT_FAILED;
-	}
 	const int error = choose(list, &chosen);
 	if (error)
 		return fail(error);
 	const char *name = ky_symbol_list_at(list, chosen)->name;
 	if (strlen(name) >= room) /* a template of templates */
 		name = ky_symbol_list_at(list, chosen)->linked;
-	if (strlen(name) >= room) {
-		ky_cli_error("--trigger symbol:?: the chosen name is too long");
-		return KY_EXIT_FAILED;
-	}
+	if (strlen(name) >= room)
+		return ky_cli_error("--trigger symbol:?: the chosen name is too long");
 	memcpy(out, name, strlen(name) + 1);
 	return KY_EXIT_DONE;
 }

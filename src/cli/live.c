@@ -50,10 +50,8 @@ static int capture(struct ky_capture_command *command, const struct ky_live_how 
 	struct live live = {.how = how};
 	struct ky_capture_options *const o = &command->capture;
 	o->fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	if (o->fd < 0) {
-		ky_cli_error("cannot open /dev/null: %s", strerror(errno));
-		return KY_EXIT_FAILED;
-	}
+	if (o->fd < 0)
+		return ky_cli_error("cannot open /dev/null: %s", strerror(errno));
 	o->scope = !command->targets_count ? KY_PROCESSES_ALL
 		   : command->follow       ? KY_PROCESSES_CHILDREN
 					   : KY_PROCESSES_GIVEN;

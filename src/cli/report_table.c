@@ -112,8 +112,7 @@ static void print_notes(const struct ky_stats *stats, uint32_t shown)
 	uint64_t unfinished = 0;
 	for (uint32_t i = 0; i < stats->count; i++)
 		unfinished += stats->rows[i].unfinished;
-	if (shown < stats->count)
-		printf("and %" PRIu32 " more (--limit 0 shows all)\n", stats->count - shown);
+	ky_cli_more(shown, stats->count);
 	if (unfinished == 1)
 		puts("1 slice never ended: it counts to the end of the trace");
 	else if (unfinished)
@@ -370,8 +369,7 @@ static void print_functions(const struct ky_report *report, const struct ky_func
 	}
 	putchar('\n');
 	ky_cli_table_print(&table, stdout);
-	if (rows < stats->count)
-		printf("and %" PRIu32 " more (--limit 0 shows all)\n", stats->count - rows);
+	ky_cli_more(rows, stats->count);
 }
 
 static void print_functions_json(const struct ky_report *report,
@@ -446,8 +444,7 @@ static void print_owners(const struct ky_report *report, const struct ky_sample_
 				  ky_cli_by_label(text, report->trace, report->by, rows[i].owner));
 	}
 	ky_cli_table_print(&table, stdout);
-	if (shown < count)
-		printf("and %" PRIu32 " more (--limit 0 shows all)\n", count - shown);
+	ky_cli_more(shown, count);
 }
 
 static void print_owners_json(const struct ky_report *report, const struct ky_sample_owner *rows,

@@ -141,10 +141,8 @@ static int serve(const struct ky_view_command *command, int fd, const char *name
 	char message[KY_MESSAGE_BYTES], link[512];
 	struct ky_scratch scratch = {0};
 	struct ky_serve_file *server = NULL;
-	if (ky_serve_file_open(&server, &options, message) != 0) {
-		ky_cli_error("%s", message);
-		return KY_EXIT_FAILED;
-	}
+	if (ky_serve_file_open(&server, &options, message) != 0)
+		return ky_cli_error("%s", message);
 	snprintf(link, sizeof(link), PERFETTO "/#!/?url=%s", ky_serve_file_address(server));
 	const bool printed = ky_view_print_address(command, link);
 	if (printed && !command->no_browser && ky_browser_may_open())

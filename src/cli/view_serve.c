@@ -143,8 +143,7 @@ static int attach_start(struct attach *attach, const struct ky_view_command *com
 		run_attach(command, path, parent, &stop->before);
 	if (attach->pid < 0) {
 		attach->pid = 0;
-		ky_cli_error("cannot start the recording: %s", strerror(errno));
-		return KY_EXIT_FAILED;
+		return ky_cli_error("cannot start the recording: %s", strerror(errno));
 	}
 	while (!has_file(attach, &before)) {
 		if (attach_ended(attach) && !has_file(attach, &before))
@@ -367,8 +366,7 @@ static int open_files(struct session *session)
 	const uint32_t followed = command->no_follow ? 0 : command->paths_count;
 	if (session->name && ky_follow_open(&session->follow, command->paths, followed) == 0)
 		return KY_EXIT_DONE;
-	ky_cli_error("not enough memory");
-	return KY_EXIT_FAILED;
+	return ky_cli_error("not enough memory");
 }
 
 static int begin_serving(struct session *session)
@@ -379,8 +377,7 @@ static int begin_serving(struct session *session)
 						 .port = (uint16_t)command->port};
 	if (ky_serve_open(&session->serve, &options, message) == 0)
 		return KY_EXIT_DONE;
-	ky_cli_error("%s", message);
-	return KY_EXIT_FAILED;
+	return ky_cli_error("%s", message);
 }
 
 static int serve(struct session *session)

@@ -251,7 +251,7 @@ static void finish_parts(struct ky_bundle *bundle)
 
 /* ---- files ---- */
 
-static uint64_t file_bytes(const struct ky_bundle *bundle)
+uint64_t ky_bundle_file_bytes(const struct ky_bundle *bundle)
 {
 	return bundle->out.pushed_bytes + bundle->out.used;
 }
@@ -266,7 +266,7 @@ static void begin_file(struct ky_bundle *bundle)
 	}
 	ky_bundle_about_begin(bundle);
 	begin_parts(bundle);
-	bundle->begun_bytes = file_bytes(bundle);
+	bundle->begun_bytes = ky_bundle_file_bytes(bundle);
 	bundle->held_bytes = 0;
 	file_keep(&bundle->file, bundle->files_max);
 }
@@ -285,20 +285,20 @@ static void end_file(struct ky_bundle *bundle)
 static uint64_t end_bytes(const struct ky_bundle *bundle)
 {
 	return bundle->about.all.used + bundle->about.fresh.used + END_BYTES +
-	       PART_END_BYTES * bundle->parts_count + file_bytes(bundle) / 64;
+	       PART_END_BYTES * bundle->parts_count + ky_bundle_file_bytes(bundle) / 64;
 }
 
 /* Report whether so much more, and the end, would make the file too large. */
 static bool has_no_room(const struct ky_bundle *bundle, uint64_t more)
 {
-	return file_bytes(bundle) + end_bytes(bundle) + more >= bundle->max_bytes;
+	return ky_bundle_file_bytes(bundle) + end_bytes(bundle) + more >= bundle->max_bytes;
 }
 
 static bool is_large_enough(struct ky_bundle *bundle)
 {
 	const uint64_t least =
 		bundle->max_bytes / 16 < PIECE_BYTES ? bundle->max_bytes / 16 : PIECE_BYTES;
-	const uint64_t bytes = file_bytes(bundle);
+	const uint64_t bytes = ky_bundle_file_bytes(bundle);
 	if (!bundle->max_bytes || !has_no_room(bundle, bundle->held_bytes + least))
 		return false;
 	/* A limit that nothing fits into cannot be kept. */
@@ -306,7 +306,8 @@ static bool is_large_enough(struct ky_bundle *bundle)
 		return bytes >= bundle->max_bytes && bytes / 2 >= bundle->begun_bytes;
 	flush_parts(bundle);
 	bundle->held_bytes = 0;
-	return has_no_room(bundle, 2 * least) && file_bytes(bundle) / 2 >= bundle->begun_bytes;
+	return has_no_room(bundle, 2 * least) &&
+	       ky_bundle_file_bytes(bundle) / 2 >= bundle->begun_bytes;
 }
 
 void ky_bundle_before_data(struct ky_bundle *bundle)

@@ -334,11 +334,6 @@ static void write_index(struct ky_kymo_chunks *chunks)
 	ky_kymo_chunks_write(chunks, KY_KYMO_INDEX, sizeof(index));
 }
 
-static uint64_t file_bytes(const struct ky_bundle *bundle)
-{
-	return bundle->out.pushed_bytes + bundle->out.used;
-}
-
 void ky_bundle_about_finish(struct ky_bundle *bundle)
 {
 	struct ky_bundle_about *about = &bundle->about;
@@ -346,9 +341,9 @@ void ky_bundle_about_finish(struct ky_bundle *bundle)
 	write_fresh(bundle);
 	if (bundle->out.error)
 		return;
-	const uint64_t define_at = file_bytes(bundle);
+	const uint64_t define_at = ky_bundle_file_bytes(bundle);
 	ky_kymo_chunks_define(&about->chunks, &about->all, KY_KYMO_DEFINE_ALL);
-	const uint64_t index_at = file_bytes(bundle);
+	const uint64_t index_at = ky_bundle_file_bytes(bundle);
 	write_index(&about->chunks);
 	if (!bundle->out.error)
 		ky_kymo_chunks_end(&about->chunks, define_at, index_at);

@@ -118,6 +118,8 @@ void ky_bundle_drop(struct ky_bundle *bundle, struct ky_bundle_part *part);
  * appends.
  */
 void ky_bundle_appended(struct ky_bundle *bundle);
+/* Return the size of the file so far, with what is still in memory. */
+uint64_t ky_bundle_file_bytes(const struct ky_bundle *bundle);
 /* Begin the next file, if that is due: so the last one is never empty. */
 void ky_bundle_before_data(struct ky_bundle *bundle);
 

@@ -461,30 +461,12 @@ static void take_end(struct tracer *t, pid_t tid, int status)
 	send_or_drop(t);
 }
 
-/*
- * Return the next thread that has stopped or ended; 0: none; -1: there are no threads. The stop of a thread that is to get a
- * signal is not taken, only looked at: if this process ended after it has taken it, the signal would be lost.
- */
-static pid_t next_stop(idtype_t type, pid_t tid, int *status)
-{
-	siginfo_t seen = {0};
-	if (waitid(type, (id_t)tid, &seen, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) != 0)
-		return -1;
-	if (seen.si_pid == 0)
-		return 0;
-	const bool stopped = seen.si_code == CLD_TRAPPED || seen.si_code == CLD_STOPPED;
-	if (!stopped || seen.si_status >= NSIG)
-		return waitpid(seen.si_pid, status, __WALL | WNOHANG);
-	*status = (int)((unsigned)seen.si_status << 8 | 0x7f); /* as waitpid() has it */
-	return seen.si_pid;
-}
-
 /* Return false when there may be more. */
 static bool take_stops(struct tracer *t)
 {
 	for (int i = 0; i < STOPS_AT_ONCE; i++) {
 		int status = 0;
-		const pid_t tid = next_stop(P_ALL, 0, &status);
+		const pid_t tid = ky_proc_next_stop(0, NULL, &status);
 		if (tid <= 0)
 			return true;
 		if (WIFSTOPPED(status))
@@ -568,7 +550,7 @@ static bool leave_thread(struct tracer *t, pid_t tid, uint64_t until_ns)
 {
 	int status;
 	for (;;) {
-		const pid_t got = next_stop(P_PID, tid, &status);
+		const pid_t got = ky_proc_next_stop(tid, NULL, &status);
 		if (got == tid && WIFSTOPPED(status))
 			let_go(t, tid, status);
 		else if (got == tid)

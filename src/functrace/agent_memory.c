@@ -668,9 +668,7 @@ static int reset_states(struct ky_patch *patch)
 					     .pos = home->states + SCRATCH_AT,
 					     .leaf = ky_agent_leaf_empty(home->directory)};
 	uint32_t used = 0;
-	(void)ky_remote_read(&patch->remote,
-			     patch->home_at + offsetof(struct ky_agent_home, states_used), &used,
-			     sizeof(used));
+	(void)KY_PATCH_HOME_READ(patch, states_used, &used);
 	call(patch, SYS_madvise, home->states, home->states_max * home->state_bytes, MADV_DONTNEED,
 	     0, 0, 0);
 	/* The same for a thread that a signal handler keeps inside a stub. */
@@ -732,26 +730,32 @@ static int64_t make(struct ky_patch *patch)
 	return result ? result : own_home(patch);
 }
 
+int ky_agent_memory_refuse(const struct ky_patch *patch, int error, char message[KY_MESSAGE_BYTES])
+{
+	const int pid = (int)patch->remote.pid;
+	if (error == -EPROTO)
+		return ky_fail(
+			message, error,
+			"Cannot patch process %d: another version of kymo was attached to it; "
+			"restart the program",
+			pid);
+	if (error == -EPERM)
+		return ky_fail(
+			message, error,
+			"Cannot patch process %d: the memory that kymo made in it was replaced: "
+			"another process shares its descriptors and changes them; use --engine "
+			"sample",
+			pid);
+	return ky_fail(message, error,
+		       "Cannot set up memory in process %d: %s; try a smaller --buffer, or "
+		       "--engine sample",
+		       pid, strerror(-error));
+}
+
 int ky_agent_memory_make(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 {
 	const int error = (int)make(patch);
-	if (error == -EPROTO)
-		snprintf(message, KY_MESSAGE_BYTES,
-			 "Cannot patch process %d: another version of kymo was attached to it; "
-			 "restart the program",
-			 (int)patch->remote.pid);
-	else if (error == -EPERM)
-		snprintf(message, KY_MESSAGE_BYTES,
-			 "Cannot patch process %d: the memory that kymo made in it was replaced: "
-			 "another process shares its descriptors and changes them; use --engine "
-			 "sample",
-			 (int)patch->remote.pid);
-	else if (error)
-		snprintf(message, KY_MESSAGE_BYTES,
-			 "Cannot set up memory in process %d: %s; try a smaller --buffer, or "
-			 "--engine sample",
-			 (int)patch->remote.pid, strerror(-error));
-	return error;
+	return error ? ky_agent_memory_refuse(patch, error, message) : 0;
 }
 
 /* ---- stubs ---- */
@@ -810,17 +814,10 @@ uint32_t ky_agent_memory_region(struct ky_patch *patch, const struct ky_patch_mo
 
 /* ---- off ---- */
 
-static void write_home(struct ky_patch *patch, size_t at, const void *value, size_t bytes)
-{
-	(void)ky_remote_write(&patch->remote, patch->home_at + at, value, bytes);
-}
-
 bool ky_agent_memory_left(const struct ky_patch *patch)
 {
 	uint32_t counter = KY_COUNTER_READ;
-	(void)ky_remote_read(&patch->remote,
-			     patch->home_at + offsetof(struct ky_agent_home, counter), &counter,
-			     sizeof(counter));
+	(void)KY_PATCH_HOME_READ(patch, counter, &counter);
 	return counter != KY_COUNTER_READ;
 }
 
@@ -836,9 +833,7 @@ static void clear_states(struct ky_patch *patch)
 {
 	uint32_t used = 0;
 	const uint64_t nobody = 0;
-	(void)ky_remote_read(&patch->remote,
-			     patch->home_at + offsetof(struct ky_agent_home, states_used), &used,
-			     sizeof(used));
+	(void)KY_PATCH_HOME_READ(patch, states_used, &used);
 	for (uint32_t i = 0; i < used && i < patch->home.states_max; i++)
 		(void)ky_remote_write(&patch->remote,
 				      patch->home.states + i * patch->home.state_bytes, &nobody,
@@ -848,11 +843,9 @@ static void clear_states(struct ky_patch *patch)
 void ky_agent_memory_resume(struct ky_patch *patch)
 {
 	if (patch->home.pause == KY_LOADER_GAVE_UP && !ky_agent_memory_left(patch))
-		write_home(patch, offsetof(struct ky_agent_home, on), &patch->home.on,
-			   sizeof(patch->home.on));
+		(void)KY_PATCH_HOME_WRITE(patch, on);
 	patch->home.pause = KY_LOADER_GOES_ON;
-	write_home(patch, offsetof(struct ky_agent_home, pause), &patch->home.pause,
-		   sizeof(patch->home.pause));
+	(void)KY_PATCH_HOME_WRITE(patch, pause);
 	ky_remote_set_gadget(&patch->remote, patch->home_at + KY_PATCH_GADGET_AT);
 	call(patch, SYS_futex, patch->home_at + offsetof(struct ky_agent_home, pause), FUTEX_WAKE,
 	     INT32_MAX, 0, 0, 0);
@@ -872,17 +865,14 @@ void ky_agent_memory_own(struct ky_patch *patch, bool ours)
 	struct ky_agent_home *home = &patch->home;
 	home->owner_pid = ours ? (uint32_t)getpid() : 0;
 	home->owner_started = ours ? ky_patch_started(getpid()) : 0;
-	write_home(patch, offsetof(struct ky_agent_home, owner_started), &home->owner_started,
-		   sizeof(home->owner_started));
-	write_home(patch, offsetof(struct ky_agent_home, owner_pid), &home->owner_pid,
-		   sizeof(home->owner_pid));
+	(void)KY_PATCH_HOME_WRITE(patch, owner_started);
+	(void)KY_PATCH_HOME_WRITE(patch, owner_pid);
 }
 
 void ky_agent_memory_off(struct ky_patch *patch)
 {
 	patch->home.on = 0;
-	write_home(patch, offsetof(struct ky_agent_home, on), &patch->home.on,
-		   sizeof(patch->home.on));
+	(void)KY_PATCH_HOME_WRITE(patch, on);
 	clear_states(patch);
 	ky_agent_memory_resume(patch);
 }

@@ -358,9 +358,7 @@ void ky_agent_memory_unlock(struct ky_patch *patch)
 	if (!begin(&trimming, patch))
 		return;
 	home->unlocks = 1;
-	(void)ky_remote_write(&patch->remote,
-			      patch->home_at + offsetof(struct ky_agent_home, unlocks),
-			      &home->unlocks, sizeof(home->unlocks));
+	(void)KY_PATCH_HOME_WRITE(patch, unlocks);
 	call(&trimming, SYS_munlock, patch->home_at, home->home_bytes);
 	call(&trimming, SYS_munlock, home->patches, PATCHES_BYTES(home));
 	call(&trimming, SYS_munlock, home->states, home->states_max * home->state_bytes);

@@ -313,18 +313,12 @@ static void find_runtimes(struct ky_functions_reading *reading)
 void ky_compiler_marks_read(struct ky_functions_reading *reading)
 {
 	struct marks marks = {.reading = reading};
-	size_t names;
-	if (elf_getshdrstrndx(reading->elf, &names) != 0)
-		names = 0;
-	for (Elf_Scn *section = elf_nextscn(reading->elf, NULL); section;
-	     section = elf_nextscn(reading->elf, section)) {
-		GElf_Shdr head;
-		const char *name = gelf_getshdr(section, &head) && head.sh_type != SHT_NOBITS
-					   ? elf_strptr(reading->elf, names, head.sh_name)
-					   : NULL;
+	GElf_Shdr head;
+	const char *name;
+	for (Elf_Scn *section = NULL;
+	     (section = ky_program_file_next_section(reading->elf, section, &head, &name));)
 		if (name)
 			take_section(&marks, section, &head, name);
-	}
 	if (marks.nops.count && reading->head.e_type == ET_DYN)
 		ky_compiler_marks_relocations(reading, take_relocation, &marks);
 	find_runtimes(reading);

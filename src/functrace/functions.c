@@ -43,18 +43,12 @@ static void take_section(struct ky_functions_reading *reading, const GElf_Shdr *
 /* Find the code, by sections; without these, by segments. */
 static void find_sections(struct ky_functions_reading *reading)
 {
-	size_t names;
-	if (elf_getshdrstrndx(reading->elf, &names) != 0)
-		names = 0;
-	for (Elf_Scn *section = elf_nextscn(reading->elf, NULL); section;
-	     section = elf_nextscn(reading->elf, section)) {
-		GElf_Shdr head;
-		if (!gelf_getshdr(section, &head) || !(head.sh_flags & SHF_EXECINSTR) ||
-		    head.sh_type == SHT_NOBITS)
-			continue;
-		const char *name = elf_strptr(reading->elf, names, head.sh_name);
-		take_section(reading, &head, name ? name : "");
-	}
+	GElf_Shdr head;
+	const char *name;
+	for (Elf_Scn *section = NULL;
+	     (section = ky_program_file_next_section(reading->elf, section, &head, &name));)
+		if (head.sh_flags & SHF_EXECINSTR)
+			take_section(reading, &head, name ? name : "");
 	for (uint32_t i = 0; !reading->text.count && i < reading->out->code_count; i++)
 		add_range(&reading->text, reading->out->code[i].from, reading->out->code[i].bytes);
 }

@@ -105,7 +105,6 @@ static bool read_vector_prefix(struct ky_instruction *it, struct cursor *in, uin
 	const uint8_t second = in->code[in->at + 1];
 	const unsigned map = first == 0xc5 ? 1 : second & (first == 0x62 ? 0x07 : 0x1f);
 	in->at += prefix;
-	it->opcode_at = (uint8_t)in->at;
 	it->opcode = in->code[in->at++];
 	it->map = (uint8_t)(0x10 + map);
 	*follows = M;
@@ -142,7 +141,6 @@ static bool read_opcode(struct ky_instruction *it, struct cursor *in, uint8_t *f
 			it->opcode = in->code[in->at++];
 		}
 	}
-	it->opcode_at = (uint8_t)(in->at - 1);
 	*follows = it->map == 0   ? one_byte[it->opcode]
 		   : it->map == 1 ? two_bytes[it->opcode]
 		   : it->map == 2 ? M
@@ -176,7 +174,6 @@ static bool read_modrm(struct ky_instruction *it, struct cursor *in)
 		return false;
 	if (bytes) {
 		it->displacement_at = (uint8_t)in->at;
-		it->displacement_bytes = (uint8_t)bytes;
 		it->displacement = read_signed(in->code + in->at, bytes);
 		in->at += bytes;
 	}

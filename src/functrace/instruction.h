@@ -38,15 +38,13 @@ enum ky_instruction_kind {
 struct ky_instruction {
 	uint8_t bytes;
 	uint8_t kind;
-	uint8_t map;    /* 0: one byte, 1: 0f, 2: 0f 38, 3: 0f 3a; of VEX and EVEX 0x10 more */
-	uint8_t opcode; /* its last byte */
-	uint8_t opcode_at;
-	uint8_t rex;             /* 0: none */
-	uint8_t modrm_at;        /* 0: none */
+	uint8_t map;      /* 0: one byte, 1: 0f, 2: 0f 38, 3: 0f 3a; of VEX and EVEX 0x10 more */
+	uint8_t opcode;   /* its last byte */
+	uint8_t rex;      /* 0: none */
+	uint8_t modrm_at; /* 0: none */
 	uint8_t displacement_at; /* 0: none */
-	uint8_t displacement_bytes;
-	bool rip_relative; /* the displacement is, by 4 bytes */
-	bool size_prefix;  /* 66 */
+	bool rip_relative;       /* the displacement is, by 4 bytes */
+	bool size_prefix;        /* 66 */
 	bool address_prefix;
 	int64_t displacement;
 	int64_t branch; /* kinds that name a place: distance from the instruction's end */

@@ -132,10 +132,7 @@ static int check_home(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 	if (!error && patch->home.version && !is_anothers(patch))
 		error = ky_patch_table_read(patch);
 	if (error == -EPROTO)
-		snprintf(message, KY_MESSAGE_BYTES,
-			 "Cannot patch process %d: another version of kymo was attached to it; "
-			 "restart the program",
-			 (int)patch->remote.pid);
+		return ky_agent_memory_refuse(patch, error, message);
 	if (error)
 		return error;
 	if (is_anothers(patch))
@@ -206,14 +203,12 @@ static int stop_quietly(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
 		ky_patch_go(patch);
 		ky_patch_undo_pause(i);
 	}
-	if (!error) {
-		snprintf(message, KY_MESSAGE_BYTES,
-			 "Cannot patch process %d: a thread is still inside the code of an "
-			 "earlier kymo; try again",
-			 (int)patch->remote.pid);
-		error = -EBUSY;
-	}
-	return error;
+	if (error)
+		return error;
+	return ky_fail(message, -EBUSY,
+		       "Cannot patch process %d: a thread is still inside the code of an "
+		       "earlier kymo; try again",
+		       (int)patch->remote.pid);
 }
 
 static int first_stop(struct ky_patch *patch, char message[KY_MESSAGE_BYTES])
@@ -271,8 +266,7 @@ static int set_jumps(struct ky_patch *patch, struct ky_patch_edits *edits)
 	if (error)
 		return error;
 	patch->home.on = 1;
-	error = ky_remote_write(&patch->remote, patch->home_at + offsetof(struct ky_agent_home, on),
-				&patch->home.on, sizeof(patch->home.on));
+	error = KY_PATCH_HOME_WRITE(patch, on);
 	if (!error)
 		error = ky_patch_edits_write(edits, &patch->remote);
 	/* Others have changed some of the code since it was read. */
@@ -459,9 +453,7 @@ static void keep_memory(struct ky_patch *patch)
 {
 	uint32_t crowded = 0;
 	const uint64_t now = (uint64_t)ky_clock_monotonic();
-	(void)ky_remote_read(&patch->remote,
-			     patch->home_at + offsetof(struct ky_agent_home, crowded), &crowded,
-			     sizeof(crowded));
+	(void)KY_PATCH_HOME_READ(patch, crowded, &crowded);
 	if (crowded && !patch->crowded)
 		ky_patch_note(patch, "there is no room to trace more threads of process %d",
 			      (int)patch->remote.pid);
@@ -480,8 +472,7 @@ void ky_patch_round(struct ky_patch *patch)
 	uint32_t pause = 0;
 	if (patch->gone)
 		return;
-	if (ky_remote_read(&patch->remote, patch->home_at + offsetof(struct ky_agent_home, pause),
-			   &pause, sizeof(pause))) {
+	if (KY_PATCH_HOME_READ(patch, pause, &pause)) {
 		patch->gone = true;
 		return;
 	}

@@ -183,6 +183,16 @@ struct ky_patch {
 	double call_ns; /* cost of a call */
 };
 
+/* Read a member of the process's home into a variable of its type, or write that of the copy. Return 0 or -errno. */
+#define KY_PATCH_HOME_READ(patch, member, into)                                                    \
+	ky_remote_read(&(patch)->remote,                                                           \
+		       (patch)->home_at + offsetof(struct ky_agent_home, member), into,            \
+		       sizeof(*(into)))
+#define KY_PATCH_HOME_WRITE(patch, member)                                                         \
+	ky_remote_write(&(patch)->remote,                                                          \
+			(patch)->home_at + offsetof(struct ky_agent_home, member),                 \
+			&(patch)->home.member, sizeof((patch)->home.member))
+
 void ky_patch_note(const struct ky_patch *patch, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Free all that kymo itself has of it. */
@@ -220,6 +230,8 @@ bool ky_agent_memory_owned(const struct ky_agent_home *home);
  * message.
  */
 int ky_agent_memory_make(struct ky_patch *patch, char message[KY_MESSAGE_BYTES]);
+/* Say why memory cannot be made or taken over; return the error. */
+int ky_agent_memory_refuse(const struct ky_patch *patch, int error, char message[KY_MESSAGE_BYTES]);
 int ky_agent_memory_write(struct ky_patch *patch);
 /* While all threads are stopped: read again how much memory the agent has mapped. */
 void ky_agent_memory_sizes(struct ky_patch *patch);

@@ -134,14 +134,8 @@ int ky_patch_table_write(struct ky_patch *patch)
 		return error;
 	patch->home.patches_count = count;
 	patch->home.functions = patch->table_count;
-	error = ky_remote_write(&patch->remote,
-				patch->home_at + offsetof(struct ky_agent_home, functions),
-				&patch->home.functions, sizeof(patch->home.functions));
-	return error ? error
-		     : ky_remote_write(&patch->remote,
-				       patch->home_at +
-					       offsetof(struct ky_agent_home, patches_count),
-				       &count, sizeof(count));
+	error = KY_PATCH_HOME_WRITE(patch, functions);
+	return error ? error : KY_PATCH_HOME_WRITE(patch, patches_count);
 }
 
 void ky_patch_table_set(struct ky_patch *patch, uint32_t entry, bool set)
@@ -158,9 +152,7 @@ void ky_patch_table_set(struct ky_patch *patch, uint32_t entry, bool set)
 static uint32_t states_used(const struct ky_patch *patch)
 {
 	uint32_t used = 0;
-	if (ky_remote_read(&patch->remote,
-			   patch->home_at + offsetof(struct ky_agent_home, states_used), &used,
-			   sizeof(used)))
+	if (KY_PATCH_HOME_READ(patch, states_used, &used))
 		return 0;
 	return used < KY_AGENT_STATES_MAX ? used : KY_AGENT_STATES_MAX;
 }
@@ -218,34 +210,6 @@ static void rate(struct ky_patch *patch)
 	}
 }
 
-void ky_patch_table_take_out(struct ky_patch *patch, const uint32_t *entries, uint32_t count)
-{
-	struct ky_patch_edits edits = {0};
-	char message[KY_MESSAGE_BYTES];
-	bool done = count != 0;
-	for (uint32_t i = 0; done && i < count; i++) {
-		const struct ky_agent_patch *entry = &patch->table[entries[i]];
-		done = ky_patch_edits_add(&edits, entry->address, entries[i], entry->after,
-					  entry->before, entry->bytes);
-	}
-	done = done && !ky_patch_edits_prepare(&edits, &patch->remote) &&
-	       !ky_patch_stop(patch, message);
-	if (done) {
-		done = !ky_agent_memory_left(patch) &&
-		       !ky_patch_edits_write(&edits, &patch->remote);
-		ky_patch_go(patch);
-	}
-	for (uint32_t i = 0; done && i < edits.count; i++) {
-		if (!edits.items[i].good)
-			continue;
-		patch->spots[edits.items[i].entry].hot = true;
-		ky_patch_table_set(patch, edits.items[i].entry, false);
-		patch->facts.hot++;
-		patch->facts.patched--;
-	}
-	ky_patch_edits_free(&edits);
-}
-
 /* Set jumps while all threads are stopped. The table has them first: another kymo may have to take them out. */
 static bool set_again(struct ky_patch *patch, struct ky_patch_edits *edits)
 {
@@ -260,26 +224,51 @@ static bool set_again(struct ky_patch *patch, struct ky_patch_edits *edits)
 	return !ky_patch_edits_write(edits, &patch->remote);
 }
 
+/* Take the jumps of the entries out, or set them again, while all threads are stopped. */
+static bool change(struct ky_patch *patch, struct ky_patch_edits *edits, const uint32_t *entries,
+		   uint32_t count)
+{
+	char message[KY_MESSAGE_BYTES];
+	for (uint32_t i = 0; i < count; i++) {
+		const struct ky_agent_patch *entry = &patch->table[entries[i]];
+		struct ky_patch_edit *edit = ky_patch_edits_add(
+			edits, entry->address, entries[i],
+			edits->again ? entry->before : entry->after,
+			edits->again ? entry->after : entry->before, entry->bytes);
+		if (!edit)
+			return false;
+		if (edits->again)
+			edit->prologue = patch->spots[entries[i]].prologue;
+	}
+	if (!count || ky_patch_edits_prepare(edits, &patch->remote) ||
+	    ky_patch_stop(patch, message))
+		return false;
+	const bool done = edits->again ? set_again(patch, edits)
+				       : !ky_agent_memory_left(patch) &&
+						 !ky_patch_edits_write(edits, &patch->remote);
+	ky_patch_go(patch);
+	return done;
+}
+
+void ky_patch_table_take_out(struct ky_patch *patch, const uint32_t *entries, uint32_t count)
+{
+	struct ky_patch_edits edits = {0};
+	const bool done = change(patch, &edits, entries, count);
+	for (uint32_t i = 0; done && i < edits.count; i++) {
+		if (!edits.items[i].good)
+			continue;
+		patch->spots[edits.items[i].entry].hot = true;
+		ky_patch_table_set(patch, edits.items[i].entry, false);
+		patch->facts.hot++;
+		patch->facts.patched--;
+	}
+	ky_patch_edits_free(&edits);
+}
+
 void ky_patch_table_put_back(struct ky_patch *patch, const uint32_t *entries, uint32_t count)
 {
 	struct ky_patch_edits edits = {.again = true};
-	char message[KY_MESSAGE_BYTES];
-	bool done = count != 0;
-	for (uint32_t i = 0; done && i < count; i++) {
-		const struct ky_agent_patch *entry = &patch->table[entries[i]];
-		struct ky_patch_edit *edit =
-			ky_patch_edits_add(&edits, entry->address, entries[i], entry->before,
-					   entry->after, entry->bytes);
-		done = edit != NULL;
-		if (edit)
-			edit->prologue = patch->spots[entries[i]].prologue;
-	}
-	done = done && !ky_patch_edits_prepare(&edits, &patch->remote) &&
-	       !ky_patch_stop(patch, message);
-	if (done) {
-		done = set_again(patch, &edits);
-		ky_patch_go(patch);
-	}
+	const bool done = change(patch, &edits, entries, count);
 	for (uint32_t i = 0; done && i < edits.count; i++) {
 		const uint32_t entry = edits.items[i].entry;
 		if (!edits.items[i].good) {

@@ -441,9 +441,7 @@ bool ky_patch_threads_interrupted(const struct ky_patch *patch)
 	const struct ky_agent_home *home = &patch->home;
 	uint32_t used = 0;
 	bool busy = false;
-	(void)ky_remote_read(&patch->remote,
-			     patch->home_at + offsetof(struct ky_agent_home, states_used), &used,
-			     sizeof(used));
+	(void)KY_PATCH_HOME_READ(patch, states_used, &used);
 	for (uint32_t i = 1; !busy && i < used && i < home->states_max; i++) {
 		struct ky_agent_state state;
 		busy = !ky_remote_read(&patch->remote, home->states + i * home->state_bytes, &state,

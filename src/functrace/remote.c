@@ -207,31 +207,13 @@ static bool is_child(pid_t pid)
 	       stat.parent == getpid();
 }
 
-/*
- * Do as waitpid(), but leave the end of kymo's own child for the code that waits for it, and only look at the stop of a
- * thread that is to get a signal: if kymo is killed after it has taken that stop, the signal is lost.
- */
-static pid_t take_stop(pid_t tid, int *status)
-{
-	siginfo_t seen = {0};
-	const int all = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
-	if (waitid(P_PID, (id_t)tid, &seen, all))
-		return -1;
-	if (seen.si_pid != tid)
-		return 0;
-	const bool stopped = seen.si_code == CLD_TRAPPED || seen.si_code == CLD_STOPPED;
-	const bool looks = stopped && seen.si_status < NSIG;
-	*status = looks ? (int)((unsigned)seen.si_status << 8 | 0x7f) : 0;
-	return looks || (!stopped && is_child(tid)) ? tid : waitpid(tid, status, __WALL | WNOHANG);
-}
-
 int ky_remote_wait(pid_t tid, uint64_t timeout_ns, int *status)
 {
 	const uint64_t began = (uint64_t)ky_clock_monotonic();
 	/* A call that kymo makes may wait in the kernel for memory: it ends. */
 	const bool called = timeout_ns > STOP_TIMEOUT_NS;
 	for (uint32_t turn = 0;; turn++) {
-		const pid_t got = take_stop(tid, status);
+		const pid_t got = ky_proc_next_stop(tid, is_child, status);
 		if (got == tid)
 			return WIFSTOPPED(*status) ? 0 : -ESRCH;
 		if (got < 0 && errno != EINTR)
@@ -313,7 +295,7 @@ uint32_t ky_remote_release_late(void)
 {
 	for (uint32_t i = late_count; i-- > 0;) {
 		int status = 0;
-		const pid_t tid = late[i], got = take_stop(tid, &status);
+		const pid_t tid = late[i], got = ky_proc_next_stop(tid, is_child, &status);
 		/* Its stop may have been reported to another waiter already. */
 		if (got == 0 && ptrace(PTRACE_DETACH, tid, 0, 0))
 			continue;

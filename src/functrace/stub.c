@@ -256,12 +256,15 @@ static void go_slow(struct code *c, const struct ky_stub *stub)
 }
 
 /* Put the moved instructions. They lead back themselves; nops do not. */
-static void put_body(struct code *c, const struct ky_stub *stub, const struct ky_moved *moved)
+static void put_body(struct code *c, const struct ky_stub *stub, const struct ky_moved *moved,
+		     struct ky_stub_places *places)
 {
+	places->body = c->bytes;
 	if (moved)
 		put(c, moved->code, moved->bytes);
 	if (stub->returns_to)
 		jump_to(c, stub->at, stub->returns_to);
+	places->body_bytes = c->bytes - places->body;
 }
 
 static void put_exit(struct code *c, const struct ky_stub *stub)
@@ -320,9 +323,7 @@ static void put_call(struct code *c, const struct ky_stub *stub, const struct ky
 	jumps_here(c, checks.places, checks.count);
 	go_slow(c, stub);
 	RESTORE(c);
-	places->body = c->bytes;
-	put_body(c, stub, moved);
-	places->body_bytes = c->bytes - places->body;
+	put_body(c, stub, moved, places);
 	if (stub->exit == 0) {
 		jumps_here(c, &exit_at, 1);
 		put_exit(c, stub);
@@ -341,9 +342,7 @@ static void put_entry(struct code *c, const struct ky_stub *stub, const struct k
 	count_call(c, stub->function);
 	write_word(c, stub->site);
 	RESTORE(c);
-	places->body = c->bytes;
-	put_body(c, stub, moved);
-	places->body_bytes = c->bytes - places->body;
+	put_body(c, stub, moved, places);
 	jumps_here(c, checks.places, checks.count);
 	go_slow(c, stub);
 	RESTORE(c);
@@ -368,9 +367,7 @@ static void put_special(struct code *c, const struct ky_stub *stub, const struct
 		PUT(c, 0xc3);                         /* ret */
 	}
 	PUT(c, 0x58); /* pop %rax */
-	places->body = c->bytes;
-	put_body(c, stub, moved);
-	places->body_bytes = c->bytes - places->body;
+	put_body(c, stub, moved, places);
 }
 
 void ky_stub_make(const struct ky_stub *stub, const struct ky_moved *moved, uint8_t *code,

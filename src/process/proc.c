@@ -9,12 +9,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PATH_BYTES 96
@@ -452,4 +454,20 @@ int ky_proc_pidfd_status(int pidfd, pid_t pid)
 	if (ioctl(pidfd, EXIT_INFO_GET, &info) == 0 && (info.mask & EXIT_INFO_KNOWN))
 		return info.exit_code;
 	return -1;
+}
+
+pid_t ky_proc_next_stop(pid_t tid, bool (*leaves_end)(pid_t tid), int *status)
+{
+	siginfo_t seen = {0};
+	const int all = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
+	if (waitid(tid ? P_PID : P_ALL, (id_t)tid, &seen, all) != 0)
+		return -1;
+	if (seen.si_pid == 0)
+		return 0;
+	const bool stopped = seen.si_code == CLD_TRAPPED || seen.si_code == CLD_STOPPED;
+	const bool looks = stopped && seen.si_status < NSIG;
+	*status = looks ? (int)((unsigned)seen.si_status << 8 | 0x7f) : 0; /* as waitpid() has it */
+	if (looks || (!stopped && leaves_end && leaves_end(seen.si_pid)))
+		return seen.si_pid;
+	return waitpid(seen.si_pid, status, __WALL | WNOHANG);
 }

@@ -124,4 +124,11 @@ bool ky_proc_pidfd_differs(int pidfd, int other);
 /* Return how it ended, as waitpid() has it; -1: unknown. pid is its number. */
 int ky_proc_pidfd_status(int pidfd, pid_t pid);
 
+/*
+ * Do as waitpid(), for tid or, with 0, any traced thread: return the one that has stopped or ended; 0: none; -1: there are
+ * none. The stop of a thread that is to get a signal is not taken, only looked at: if kymo is killed after it has taken
+ * it, the signal is lost. The end of those that leaves_end, which may be NULL, picks is left to others; *status is 0.
+ */
+pid_t ky_proc_next_stop(pid_t tid, bool (*leaves_end)(pid_t tid), int *status);
+
 #endif

@@ -182,19 +182,29 @@ bool ky_program_file_loader(const struct ky_program_file *file, char *path, size
 	return false;
 }
 
+Elf_Scn *ky_program_file_next_section(Elf *elf, Elf_Scn *section, GElf_Shdr *head,
+				      const char **name)
+{
+	size_t names;
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		names = 0;
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, head) && head->sh_type != SHT_NOBITS)
+			break;
+	*name = section ? elf_strptr(elf, names, head->sh_name) : NULL;
+	return section;
+}
+
 Elf_Scn *ky_program_file_section(Elf *elf, uint32_t type, const char *name, GElf_Shdr *head)
 {
+	Elf_Scn *section = NULL;
+	const char *own;
 	size_t names;
 	if (!elf || elf_getshdrstrndx(elf, &names) != 0)
 		return NULL;
-	for (Elf_Scn *section = elf_nextscn(elf, NULL); section;
-	     section = elf_nextscn(elf, section)) {
-		if (!gelf_getshdr(section, head) || head->sh_type == SHT_NOBITS)
-			continue;
-		const char *own = name ? elf_strptr(elf, names, head->sh_name) : NULL;
+	while ((section = ky_program_file_next_section(elf, section, head, &own)))
 		if (name ? own && strcmp(own, name) == 0 : head->sh_type == type)
 			return section;
-	}
 	return NULL;
 }
 

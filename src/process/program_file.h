@@ -52,6 +52,9 @@ Elf *ky_program_file_debug(const struct ky_program_file *file);
  * no file.
  */
 Elf_Scn *ky_program_file_section(Elf *elf, uint32_t type, const char *name, GElf_Shdr *head);
+/* Return the section with bytes in the file behind one, or the first behind NULL, with its name, which may be NULL. */
+Elf_Scn *ky_program_file_next_section(Elf *elf, Elf_Scn *section, GElf_Shdr *head,
+				      const char **name);
 
 /* ---- where a process has it ---- */
 

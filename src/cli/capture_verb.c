@@ -129,13 +129,9 @@ static void free_place(struct place *place)
 static int convert(const struct ky_capture_command *command, const struct place *place,
 		   const char *captured)
 {
-	struct ky_export_left left = {0};
-	struct ky_trace *trace = ky_cli_load(captured, NULL, true);
-	int code = KY_EXIT_FAILED;
-	if (trace)
-		code = (place->is_default ? ky_output_write_default : ky_output_write)(
-			trace, NULL, place->output, command->format, command->quiet, &left);
-	ky_trace_close(&trace);
+	const struct ky_output_target output = {place->output, command->format, place->is_default,
+						command->quiet};
+	const int code = ky_output_convert(&output, captured);
 	if (code == KY_EXIT_DONE)
 		unlink(captured);
 	else

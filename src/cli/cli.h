@@ -170,19 +170,22 @@ const char *ky_cli_by_label(char *buf, const struct ky_trace *trace, enum ky_sta
 
 /* ---- writing traces: with a progress line, a report of what the format cannot hold, and default names (output.c) ---- */
 
-/* Write a trace; report errors and, unless quiet, what was left out. Return an enum ky_exit. */
-int ky_output_write(const struct ky_trace *trace, const struct ky_export_selection *selection,
-		    const char *path, const char *format, bool quiet, struct ky_export_left *left);
 /*
- * Write a trace to a default name: an existing file becomes PATH.old. If writing fails, it keeps its name, and an
- * older PATH.old stays, too.
+ * Where to write a trace, and as what. default_name: an existing file becomes PATH.old; if writing fails, it keeps its
+ * name, and an older PATH.old stays, too.
  */
-int ky_output_write_default(const struct ky_trace *trace,
-			    const struct ky_export_selection *selection, const char *path,
-			    const char *format, bool quiet, struct ky_export_left *left);
-/* Write what write() produces, with its progress; report errors. default_name: as above. Return an enum ky_exit. */
-int ky_output_write_by(const char *path, const char *format, bool default_name, ky_export_fn write,
-		       void *context);
+struct ky_output_target {
+	const char *path, *format;
+	bool default_name;
+	bool quiet; /* do not report what was left out */
+};
+/* Write a trace; report errors and what was left out. Return an enum ky_exit. */
+int ky_output_write(const struct ky_output_target *output, const struct ky_trace *trace,
+		    const struct ky_export_selection *selection, struct ky_export_left *left);
+/* Write the trace of a capture file; return as above. */
+int ky_output_convert(const struct ky_output_target *output, const char *captured);
+/* Write what write() produces, with its progress; report errors. Return an enum ky_exit. */
+int ky_output_write_by(const struct ky_output_target *output, ky_export_fn write, void *context);
 /* Return PATH with .middle before its suffixes: trace.json.gz becomes trace.middle.json.gz. NULL without memory. */
 char *ky_output_name(const char *path, const char *middle, const char *suffix);
 /* Return the suffix of a format (trace->format), or NULL: it cannot be written. */

@@ -314,8 +314,8 @@ static int convert_in_memory(const struct options *o, struct ky_export_left *lef
 	struct ky_trace *trace = ky_cli_load(o->input, o->input_format, o->quiet);
 	if (!trace)
 		return KY_EXIT_FAILED;
-	const int code =
-		ky_output_write(trace, &all, o->output, o->format, o->quiet || o->json, left);
+	const struct ky_output_target output = {o->output, o->format, false, o->quiet || o->json};
+	const int code = ky_output_write(&output, trace, &all, left);
 	if (code == KY_EXIT_DONE && o->json) {
 		struct ky_json_out json = {.file = stdout};
 		ky_json_out_begin(&json, NULL, '{');

@@ -313,10 +313,9 @@ static int merge(const struct options *o, struct ky_merge_input *inputs, uint32_
 		ky_merge_report(&inputs[0], &inputs[i]);
 	if (!begin_json(&json, o, inputs, count))
 		return KY_EXIT_FAILED;
+	const struct ky_output_target output = {o->output, o->format, false, o->quiet || o->json};
 	const int error = ky_merge_put(&merged, inputs, count, &how);
-	code = error ? KY_EXIT_FAILED
-		     : ky_output_write(merged, NULL, o->output, o->format, o->quiet || o->json,
-				       &left);
+	code = error ? KY_EXIT_FAILED : ky_output_write(&output, merged, NULL, &left);
 	if (code == KY_EXIT_DONE) {
 		left.sched += other_hosts.sched;
 		left.raw_events += other_hosts.raw_events;

@@ -100,10 +100,10 @@ static int write_repaired(const struct options *o, const struct ky_trace *trace,
 			  struct ky_export_left *left)
 {
 	struct ky_kymo_bundle *bundle = open_bundle(o, output);
+	const struct ky_output_target to = {output, o->format, !o->output, o->json};
 	if (!bundle)
-		return (o->output ? ky_output_write : ky_output_write_default)(
-			trace, NULL, output, o->format, o->json, left);
-	const int code = ky_output_write_by(output, o->format, !o->output, copy_bundle, bundle);
+		return ky_output_write(&to, trace, NULL, left);
+	const int code = ky_output_write_by(&to, copy_bundle, bundle);
 	ky_kymo_bundle_close(&bundle);
 	return code;
 }

@@ -183,19 +183,6 @@ static int take(const struct options *o, const pid_t *pids, uint32_t count,
 	return error || !found->drums ? KY_EXIT_FAILED : KY_EXIT_DONE;
 }
 
-static int convert(const struct options *o, const char *captured, const char *path)
-{
-	struct ky_export_left left = {0};
-	struct ky_trace *trace = ky_cli_load(captured, NULL, true);
-	int code = KY_EXIT_FAILED;
-	if (trace)
-		code = (o->output ? ky_output_write : ky_output_write_default)(
-			trace, NULL, path, o->format, o->quiet, &left);
-	ky_trace_close(&trace);
-	unlink(captured);
-	return code;
-}
-
 static void report(const struct options *o, const struct found *found, const char *path)
 {
 	char count[KY_QUANTITY_BYTES], size[KY_QUANTITY_BYTES];
@@ -268,8 +255,11 @@ static int take_to_file(const struct options *o, const pid_t *pids, uint32_t cou
 		return ky_cli_error("%s", message);
 	int code = take(o, pids, count, &output, &found);
 	ky_capture_output_close(&output);
-	if (code == KY_EXIT_DONE && converts)
-		code = convert(o, output.path, path);
+	if (code == KY_EXIT_DONE && converts) {
+		const struct ky_output_target to = {path, o->format, !o->output, o->quiet};
+		code = ky_output_convert(&to, output.path);
+		unlink(output.path);
+	}
 	if (code == KY_EXIT_DONE)
 		report(o, &found, path);
 	return code;

@@ -144,12 +144,10 @@ static int write_part(const struct options *o, const struct ky_trace *trace,
 {
 	struct ky_export_left left;
 	char *name = part_name(o, trace, number, several);
-	int code = KY_EXIT_FAILED;
 	if (!name)
-		ky_cli_error("not enough memory");
-	else
-		code = (o->output ? ky_output_write : ky_output_write_default)(
-			trace, &s->selection, name, o->format, o->quiet, &left);
+		return ky_cli_error("not enough memory");
+	const struct ky_output_target output = {name, o->format, !o->output, o->quiet};
+	const int code = ky_output_write(&output, trace, &s->selection, &left);
 	if (code == KY_EXIT_DONE && o->json) {
 		ky_json_out_begin(json, NULL, '{');
 		ky_json_out_text(json, "path", name);

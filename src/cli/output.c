@@ -10,24 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int ky_output_write(const struct ky_trace *trace, const struct ky_export_selection *selection,
-		    const char *path, const char *format, bool quiet, struct ky_export_left *left)
-{
-	char message[KY_MESSAGE_BYTES], text[512];
-	const int error = ky_export(trace, selection, path, format, left, ky_cli_on_stage,
-				    "writing", message);
-	ky_cli_progress_end();
-	if (error) {
-		if (error != -EINTR)
-			ky_cli_error("%s", message);
-		return error == -EINVAL ? KY_EXIT_USAGE : KY_EXIT_FAILED;
-	}
-	ky_export_left_text(left, text, sizeof(text));
-	if (!quiet && text[0])
-		ky_cli_error("%s: the format cannot carry %s", path, text);
-	return KY_EXIT_DONE;
-}
-
 /* ---- what had the name before ---- */
 
 /*
@@ -96,43 +78,56 @@ static bool settle(struct kept *kept, const char *path, bool written)
 	return done;
 }
 
-int ky_output_write_default(const struct ky_trace *trace,
-			    const struct ky_export_selection *selection, const char *path,
-			    const char *format, bool quiet, struct ky_export_left *left)
+/* ---- writing ---- */
+
+static int write_trace(const struct ky_output_target *output, const struct ky_trace *trace,
+		       const struct ky_export_selection *selection, struct ky_export_left *left)
+{
+	char message[KY_MESSAGE_BYTES], text[512];
+	const int error = ky_export(trace, selection, output->path, output->format, left,
+				    ky_cli_on_stage, "writing", message);
+	ky_cli_progress_end();
+	if (error) {
+		if (error != -EINTR)
+			ky_cli_error("%s", message);
+		return error == -EINVAL ? KY_EXIT_USAGE : KY_EXIT_FAILED;
+	}
+	ky_export_left_text(left, text, sizeof(text));
+	if (!output->quiet && text[0])
+		ky_cli_error("%s: the format cannot carry %s", output->path, text);
+	return KY_EXIT_DONE;
+}
+
+int ky_output_write(const struct ky_output_target *output, const struct ky_trace *trace,
+		    const struct ky_export_selection *selection, struct ky_export_left *left)
 {
 	struct kept kept = {.place.dir = -1};
-	int code = KY_EXIT_FAILED;
-	if (keep(&kept, path)) {
-		code = ky_output_write(trace, selection, path, format, quiet, left);
-		if (!settle(&kept, path, code == KY_EXIT_DONE))
-			code = KY_EXIT_FAILED;
-	}
+	if (output->default_name && !keep(&kept, output->path))
+		return KY_EXIT_FAILED;
+	const int code = write_trace(output, trace, selection, left);
+	return settle(&kept, output->path, code == KY_EXIT_DONE) ? code : KY_EXIT_FAILED;
+}
+
+int ky_output_convert(const struct ky_output_target *output, const char *captured)
+{
+	struct ky_export_left left = {0};
+	struct ky_trace *trace = ky_cli_load(captured, NULL, true);
+	const int code = trace ? ky_output_write(output, trace, NULL, &left) : KY_EXIT_FAILED;
+	ky_trace_close(&trace);
 	return code;
 }
 
-static int write_by(const char *path, const char *format, ky_export_fn write, void *context)
+int ky_output_write_by(const struct ky_output_target *output, ky_export_fn write, void *context)
 {
 	char message[KY_MESSAGE_BYTES];
-	const int error = ky_export_by(path, format, write, context, message);
+	struct kept kept = {.place.dir = -1};
+	if (output->default_name && !keep(&kept, output->path))
+		return KY_EXIT_FAILED;
+	const int error = ky_export_by(output->path, output->format, write, context, message);
 	ky_cli_progress_end();
 	if (error && error != -EINTR)
 		ky_cli_error("%s", message);
-	return error ? KY_EXIT_FAILED : KY_EXIT_DONE;
-}
-
-int ky_output_write_by(const char *path, const char *format, bool default_name, ky_export_fn write,
-		       void *context)
-{
-	struct kept kept = {.place.dir = -1};
-	int code = KY_EXIT_FAILED;
-	if (!default_name)
-		return write_by(path, format, write, context);
-	if (keep(&kept, path)) {
-		code = write_by(path, format, write, context);
-		if (!settle(&kept, path, code == KY_EXIT_DONE))
-			code = KY_EXIT_FAILED;
-	}
-	return code;
+	return settle(&kept, output->path, !error) && !error ? KY_EXIT_DONE : KY_EXIT_FAILED;
 }
 
 /* ---- names ---- */

@@ -11,7 +11,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-void ky_cli_error(const char *format, ...)
+int ky_cli_error(const char *format, ...)
 {
 	va_list list;
 	va_start(list, format);
@@ -19,6 +19,7 @@ void ky_cli_error(const char *format, ...)
 	vfprintf(stderr, format, list);
 	fputs("\n", stderr);
 	va_end(list);
+	return KY_EXIT_FAILED;
 }
 
 int main(int argc, char **argv)

@@ -624,17 +624,7 @@ static uint64_t count_damaged(const struct ky_attached_drum *d)
 static uint64_t events_of(const struct ky_drum_view *view, uint32_t ring)
 {
 	const struct ky_drum_block *block = newest_block(view, ring);
-	if (!block)
-		return 0;
-	uint64_t events = __atomic_load_n(&block->events_before, __ATOMIC_RELAXED);
-	for (uint32_t at = 0; at < KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS;) {
-		const uint64_t word = __atomic_load_n(&block->words[at], __ATOMIC_ACQUIRE);
-		if (word == 0)
-			break;
-		events += KY_WORD_SITE(word) >= KY_CONTROL_MAX;
-		at += 1 + KY_WORD_LENGTH(word);
-	}
-	return events;
+	return block ? ky_drum_block_events(block) : 0;
 }
 
 static void count_rings(const struct ky_drum_view *view, struct ky_drums_facts *facts)

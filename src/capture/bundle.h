@@ -122,6 +122,7 @@ void ky_bundle_snapshot(struct ky_bundle *bundle, const struct ky_bundle_snapsho
  * Write a line about the capture for readers of the file: "kernel: not recorded: ...". Metadata
  * "capture_note".
  */
-void ky_bundle_note(struct ky_bundle *bundle, const char *note);
+void ky_bundle_note(struct ky_bundle *bundle, const char *text, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #endif

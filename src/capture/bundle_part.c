@@ -18,6 +18,8 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static const struct ky_format *const format = &ky_format_kymo;
@@ -242,6 +244,7 @@ void ky_bundle_drum_end(struct ky_bundle *bundle, uint32_t number, uint64_t lost
 #define BUFFER_BYTES (16u << 10)
 #define SECOND_NS UINT64_C(1000000000)
 #define CLOCK_TRIES 8
+#define NOTE_BYTES 1024
 
 /*
  * Read the clocks one after the other, several times. Return the readings that took the least time.
@@ -354,8 +357,13 @@ static struct ky_text text_of(const char *text)
 	return (struct ky_text){text ? text : "", text ? (uint32_t)strlen(text) : 0};
 }
 
-void ky_bundle_note(struct ky_bundle *bundle, const char *note)
+void ky_bundle_note(struct ky_bundle *bundle, const char *text, ...)
 {
+	char note[NOTE_BYTES];
+	va_list list;
+	va_start(list, text);
+	vsnprintf(note, sizeof(note), text, list);
+	va_end(list);
 	ky_kymo_define_note(&bundle->about.notes, text_of(note));
 	ky_kymo_define_note(&bundle->about.fresh, text_of(note));
 	write_fresh(bundle);

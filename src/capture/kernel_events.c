@@ -80,12 +80,6 @@ static int read_available(struct available *available, char message[KY_MESSAGE_B
 	return 0;
 }
 
-static void free_available(struct available *available)
-{
-	free(available->text);
-	free(available->list);
-}
-
 /* ---- what is selected ---- */
 
 static bool matches(const char *word, size_t bytes, const struct tracepoint *point)
@@ -235,7 +229,8 @@ int ky_kernel_events_select(struct ky_kernel_events *events, const char *const *
 	if (!error && !events->count && !events->print)
 		error = ky_fail(message, -EINVAL,
 				"no events named: use sched, syscalls, print or SYSTEM:EVENT");
-	free_available(&available);
+	free(available.text);
+	free(available.list);
 	if (error)
 		ky_kernel_events_free(events);
 	return error;

@@ -234,12 +234,6 @@ struct last_file {
 	struct ky_proc_mapping mapping;
 };
 
-/* Return the name that the kernel gives memory without a file in its own records. */
-static const char *shown_path(const char *path)
-{
-	return path[0] ? path : "//anon";
-}
-
 static void identify(struct ky_proc_mapping *mapping, pid_t pid, struct last_file *last)
 {
 	if (strcmp(last->path, mapping->path) == 0 && last->mapping.inode == mapping->inode) {
@@ -259,7 +253,8 @@ static void identify(struct ky_proc_mapping *mapping, pid_t pid, struct last_fil
 static void add_mapping(const struct existing *existing, struct ky_proc_mapping *mapping,
 			struct last_file *last)
 {
-	mapping->path = shown_path(mapping->path);
+	/* The kernel names memory without a file so in its own records. */
+	mapping->path = mapping->path[0] ? mapping->path : "//anon";
 	identify(mapping, existing->pid, last);
 	ky_perf_out_mapping(existing->out,
 			    (struct ky_perf_who){(uint32_t)existing->pid, (uint32_t)existing->pid,

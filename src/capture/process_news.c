@@ -32,11 +32,11 @@ uint64_t ky_process_news_identity(uint64_t device, uint64_t inode)
 	return device * UINT64_C(0x9e3779b97f4a7c15) ^ inode;
 }
 
-/* Wake up with each record: what is not looked into at once may be gone. */
-static struct perf_event_attr attr_of(bool forks)
+int ky_process_news_open(struct ky_process_news **out, bool forks)
 {
-	return (struct perf_event_attr){
-		.size = sizeof(struct perf_event_attr),
+	/* Wake up with each record: what is not looked into at once may be gone. */
+	const struct perf_event_attr attr = {
+		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
 		.mmap_data = 1,
@@ -48,11 +48,6 @@ static struct perf_event_attr attr_of(bool forks)
 		.watermark = 1,
 		.wakeup_watermark = 1,
 	};
-}
-
-int ky_process_news_open(struct ky_process_news **out, bool forks)
-{
-	const struct perf_event_attr attr = attr_of(forks);
 	struct ky_process_news *news = calloc(1, sizeof(*news));
 	*out = NULL;
 	if (!news)
@@ -110,11 +105,6 @@ int ky_process_news_fd(const struct ky_process_news *news)
 	return news->events.poll_fd;
 }
 
-static uint64_t device_of(const struct ky_proc_mapping *map)
-{
-	return makedev((unsigned)(map->device >> 32), (unsigned)map->device);
-}
-
 static void take_record(const struct perf_event_header *head,
 			const struct ky_process_news_events *events, uint64_t *lost)
 {
@@ -130,7 +120,9 @@ static void take_record(const struct perf_event_header *head,
 	else if (record.type == PERF_RECORD_MMAP2 && is_here && record.text_ends &&
 		 ky_drum_find_names(record.map.path))
 		events->mapped(events->context, (pid_t)record.pid,
-			       ky_process_news_identity(device_of(&record.map), record.map.inode));
+			       ky_process_news_identity(makedev((unsigned)(record.map.device >> 32),
+								(unsigned)record.map.device),
+							record.map.inode));
 }
 
 uint64_t ky_process_news_take(struct ky_process_news *news,

@@ -282,10 +282,10 @@ static struct ky_drum_category *categories_of(const struct ky_drum_map *map,
 	return (struct ky_drum_category *)(void *)(map->writable + view->header.categories_at);
 }
 
-/* Return the word of pattern and pid, as it is in memory. */
-static uint64_t holder_word(uint32_t pattern, uint32_t pid)
+/* Return the word of a pid without a pattern, as it is in memory. */
+static uint64_t holder_word(uint32_t pid)
 {
-	return (uint64_t)pid << 32 | pattern;
+	return (uint64_t)pid << 32;
 }
 
 static bool change_holder(struct ky_drum_recorder *slot, uint64_t from, uint64_t to)
@@ -351,7 +351,7 @@ static void release(const struct ky_drum_map *map, const struct ky_drum_view *vi
 	__atomic_store_n(&recorder->namespaces, 0, __ATOMIC_RELAXED);
 	__atomic_fetch_and(&header_of(map)->recorders_taken, ~(UINT64_C(1) << slot),
 			   __ATOMIC_SEQ_CST);
-	(void)change_holder(recorder, holder_word(0, own->pid), 0);
+	(void)change_holder(recorder, holder_word(own->pid), 0);
 }
 
 static void sign(struct ky_drum_recorder *recorder, const struct ky_recorder_slot_owner *own)
@@ -399,7 +399,7 @@ static void free_if_gone(const struct ky_drum_map *map, const struct ky_drum_vie
 	    !__atomic_compare_exchange_n(&recorder->namespaces, &signed_in, 0, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return;
-	if (!change_holder(recorder, word, holder_word(0, own->pid))) {
+	if (!change_holder(recorder, word, holder_word(own->pid))) {
 		/* It changed hands to one that signed with the same: it was given back in between. */
 		__atomic_store_n(&recorder->namespaces, life.namespaces, __ATOMIC_SEQ_CST);
 		return;
@@ -430,7 +430,7 @@ static uint32_t claim(const struct ky_drum_map *map, const struct ky_recorder_sl
 {
 	struct ky_drum_header *header = header_of(map);
 	for (uint32_t slot = KY_RECORDERS_INSIDE; slot < KY_RECORDERS_MAX; slot++) {
-		if (!change_holder(&header->recorders[slot], 0, holder_word(0, own->pid)))
+		if (!change_holder(&header->recorders[slot], 0, holder_word(own->pid)))
 			continue;
 		sign(&header->recorders[slot], own);
 		__atomic_fetch_or(&header->recorders_taken, UINT64_C(1) << slot, __ATOMIC_SEQ_CST);

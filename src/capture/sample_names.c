@@ -420,7 +420,7 @@ static void take_packet(struct reading *reading, char *packet, size_t bytes)
 	memcpy(&news, packet, sizeof(news));
 	packet[bytes] = '\0';
 	if (!news.none && bytes > sizeof(news)) {
-		ky_bundle_note(reading->bundle, packet + sizeof(news));
+		ky_bundle_note(reading->bundle, "%s", packet + sizeof(news));
 		return;
 	}
 	if (!news.none) {
@@ -488,7 +488,7 @@ void ky_sample_names_write(struct ky_bundle *bundle, struct ky_sample_addresses 
 		snprintf(note, sizeof(note),
 			 "samples: no names in the file: cannot start a process");
 	if (note[0])
-		ky_bundle_note(bundle, note);
+		ky_bundle_note(bundle, "%s", note);
 	if (addresses->left_out)
 		ky_bundle_note(bundle, "samples: too many different addresses: some have no names "
 				       "in the file");

@@ -68,7 +68,7 @@ void ky_source_note(struct ky_capture *capture, const char *format, ...)
 	if (capture->options->note)
 		capture->options->note(capture->options->context, line);
 	if (capture->bundle)
-		ky_bundle_note(capture->bundle, line);
+		ky_bundle_note(capture->bundle, "%s", line);
 }
 
 void ky_source_unmatched(struct ky_capture *capture, const char *line)

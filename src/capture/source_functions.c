@@ -55,13 +55,11 @@ static void note_engine(const struct ky_source *source)
 {
 	struct ky_capture *const capture = source->capture;
 	struct ky_functrace_facts facts;
-	char line[KY_MESSAGE_BYTES + 16];
 	ky_functrace_facts(source->state, &facts);
-	snprintf(line, sizeof(line), "functions: %s", facts.why);
 	if (!capture->options->quiet)
-		ky_source_note(capture, "%s", line);
+		ky_source_note(capture, "functions: %s", facts.why);
 	else if (capture->bundle)
-		ky_bundle_note(capture->bundle, line);
+		ky_bundle_note(capture->bundle, "functions: %s", facts.why);
 }
 
 /* ---- names that no function has ---- */
@@ -233,11 +231,8 @@ static void note_left_out(struct ky_capture *capture, const struct ky_patch_fact
 {
 	char text[KY_MESSAGE_BYTES];
 	ky_capture_left_out(facts, text, sizeof(text));
-	if (text[0] && capture->bundle) {
-		char line[KY_MESSAGE_BYTES + 32];
-		snprintf(line, sizeof(line), "functions left out: %s", text);
-		ky_bundle_note(capture->bundle, line);
-	}
+	if (text[0] && capture->bundle)
+		ky_bundle_note(capture->bundle, "functions left out: %s", text);
 }
 
 /* Write notes to the file alone: on the terminal the summary has them. */
@@ -245,35 +240,30 @@ static void note_facts(struct ky_capture *capture)
 {
 	const struct ky_capture_facts *const facts = capture->facts;
 	const struct ky_patch_facts *const patch = &facts->functions.patch;
-	char line[KY_MESSAGE_BYTES];
 	if (!capture->bundle || !facts->functions_on)
 		return;
 	note_left_out(capture, patch);
-	if (patch->functions) {
-		snprintf(
-			line, sizeof(line),
+	if (patch->functions)
+		ky_bundle_note(
+			capture->bundle,
 			"functions: the program was stopped for %.1f ms to set the jumps and for %.1f ms to remove them",
 			(double)patch->stopped_ns / 1e6, (double)patch->unstopped_ns / 1e6);
-		ky_bundle_note(capture->bundle, line);
-	}
-	if (patch->calls) {
-		snprintf(line, sizeof(line), "functions: %" PRIu64 " calls were counted",
-			 patch->calls);
-		ky_bundle_note(capture->bundle, line);
-	}
+	if (patch->calls)
+		ky_bundle_note(capture->bundle, "functions: %" PRIu64 " calls were counted",
+			       patch->calls);
 	for (uint32_t i = 0; i < facts->hot_count; i++) {
 		const struct ky_capture_hot *const hot = &facts->hot[i];
 		if (hot->limited)
-			snprintf(line, sizeof(line),
-				 "functions: %.200s was called too often (%" PRIu64
-				 " times by then): not traced since",
-				 hot->name, hot->calls);
+			ky_bundle_note(capture->bundle,
+				       "functions: %.200s was called too often (%" PRIu64
+				       " times by then): not traced since",
+				       hot->name, hot->calls);
 		else
-			snprintf(line, sizeof(line),
-				 "functions: %.200s: %" PRIu64 " calls were traced, about %" PRIu64
-				 " left out (--overhead)",
-				 hot->name, hot->calls, hot->missed);
-		ky_bundle_note(capture->bundle, line);
+			ky_bundle_note(capture->bundle,
+				       "functions: %.200s: %" PRIu64
+				       " calls were traced, about %" PRIu64
+				       " left out (--overhead)",
+				       hot->name, hot->calls, hot->missed);
 	}
 }
 

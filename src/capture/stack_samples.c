@@ -43,8 +43,7 @@ static int events_refused(int error, const char *what, char message[KY_MESSAGE_B
 {
 	char tried[64];
 	snprintf(tried, sizeof(tried), "samples: %s", what);
-	return ky_perf_events_refused(error, tried, strcmp(what, ALL_CPUS) == 0 ? 0 : 2, message,
-				      KY_MESSAGE_BYTES);
+	return ky_perf_events_refused(error, tried, strcmp(what, ALL_CPUS) == 0 ? 0 : 2, message);
 }
 
 static int events_open(struct sample_events *events, uint32_t per_second,
@@ -61,12 +60,6 @@ static int events_open(struct sample_events *events, uint32_t per_second,
 	attr.build_id = 1;
 	const int error = ky_perf_events_open(&events->rings, &attr, RING_BYTES);
 	return error ? events_refused(error, "kymo's own clock", message) : 0;
-}
-
-static void events_close(struct sample_events *events)
-{
-	ky_perf_set_close(&events->clocks);
-	ky_perf_events_close(&events->rings);
 }
 
 static int events_thread(struct sample_events *events, pid_t tid, bool after_exec)
@@ -418,12 +411,11 @@ static void add_threads(struct adding *adding, pid_t pid)
 
 static void note_refused(const struct adding *adding, pid_t pid)
 {
-	char note[KY_MESSAGE_BYTES];
-	snprintf(note, sizeof(note),
-		 "samples: %u of %u threads of process %d are not sampled: perf_event_open: %s",
-		 adding->refused, adding->refused + adding->opened, (int)pid,
-		 strerror(-adding->error));
-	ky_bundle_note(adding->samples->bundle, note);
+	ky_bundle_note(
+		adding->samples->bundle,
+		"samples: %u of %u threads of process %d are not sampled: perf_event_open: %s",
+		adding->refused, adding->refused + adding->opened, (int)pid,
+		strerror(-adding->error));
 }
 
 int ky_stack_samples_add(struct ky_stack_samples *samples, pid_t pid, bool before_exec,
@@ -501,7 +493,8 @@ static int begin(struct ky_stack_samples *samples, const struct ky_stack_samples
 
 static void free_all(struct ky_stack_samples *samples)
 {
-	events_close(&samples->events);
+	ky_perf_set_close(&samples->events.clocks);
+	ky_perf_events_close(&samples->events.rings);
 	ky_sample_flight_free(&samples->flight);
 	ky_sample_processes_free(&samples->spaces);
 	ky_sample_addresses_free(&samples->addresses);

@@ -118,12 +118,6 @@ static int choose_place(struct ky_capture_command *command, struct place *place)
 	return KY_EXIT_DONE;
 }
 
-static void free_place(struct place *place)
-{
-	free(place->output);
-	free(place->capture);
-}
-
 /* ---- the end ---- */
 
 static int convert(const struct ky_capture_command *command, const struct place *place,
@@ -298,6 +292,7 @@ int ky_capture_verb(struct ky_capture_command *command)
 		code = choose_symbols(command);
 	if (code == KY_EXIT_DONE)
 		code = capture_to(command, &place);
-	free_place(&place);
+	free(place.output);
+	free(place.capture);
 	return code;
 }

@@ -290,12 +290,6 @@ static void report_losses(const struct ky_trace *trace, const char *path)
 			     ky_quantity_count(count, trace->lost));
 }
 
-static void report_not_loaded(int error, const char *message)
-{
-	if (error != -ECANCELED && !ky_cli_interrupted())
-		ky_cli_error("%s", message[0] ? message : strerror(-error));
-}
-
 struct ky_trace *ky_cli_load_with(const char *path, const struct ky_cli_load *how)
 {
 	const struct ky_load_options options = {.size = sizeof(options),
@@ -313,8 +307,8 @@ struct ky_trace *ky_cli_load_with(const char *path, const struct ky_cli_load *ho
 	ky_cli_progress_end();
 	if (error) {
 		ky_trace_close(&trace);
-		if (!how->mute)
-			report_not_loaded(error, message);
+		if (!how->mute && error != -ECANCELED && !ky_cli_interrupted())
+			ky_cli_error("%s", message[0] ? message : strerror(-error));
 		return NULL;
 	}
 	if (!how->quiet) {

@@ -95,10 +95,8 @@ void ky_cli_table_cell(struct ky_cli_table *table, const char *text);
 void ky_cli_table_styled(struct ky_cli_table *table, const char *text, const char *sgr);
 void ky_cli_table_format(struct ky_cli_table *table, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Set the number of blanks before each line; 0 by default. */
-void ky_cli_table_indent(struct ky_cli_table *table, unsigned blanks);
-/* Print and free the table; one without rows prints nothing. */
-void ky_cli_table_print(struct ky_cli_table **table, FILE *to);
+/* Print the table with so many blanks before each line, and free it; one without rows prints nothing. */
+void ky_cli_table_print(struct ky_cli_table **table, unsigned blanks);
 
 /* Print how many of all rows are not shown, if any, and that --limit shows them. */
 void ky_cli_more(uint32_t shown, uint32_t all);

@@ -251,19 +251,9 @@ struct ky_cli_table *ky_cli_table_new(const struct ky_cli_column *columns, unsig
 	return table;
 }
 
-void ky_cli_table_indent(struct ky_cli_table *table, unsigned blanks)
-{
-	table->indent = blanks;
-}
-
-static struct cell *next_cell(struct ky_cli_table *table)
-{
-	return KY_ARRAY_NEW(table->cells, table->count, table->room);
-}
-
 void ky_cli_table_styled(struct ky_cli_table *table, const char *text, const char *sgr)
 {
-	struct cell *const cell = next_cell(table);
+	struct cell *const cell = KY_ARRAY_NEW(table->cells, table->count, table->room);
 	if (!cell) {
 		table->failed = true;
 		return;
@@ -317,12 +307,12 @@ static void fit(struct ky_cli_table *table, unsigned room)
 	}
 }
 
-static void pad(FILE *to, unsigned blanks)
+static void pad(unsigned blanks)
 {
-	fprintf(to, "%*s", (int)blanks, "");
+	printf("%*s", (int)blanks, "");
 }
 
-static void print_cell(const struct cell *cell, unsigned width, bool right, bool last, FILE *to)
+static void print_cell(const struct cell *cell, unsigned width, bool right, bool last)
 {
 	const bool cut = cell->columns > width;
 	const unsigned used = cut ? width : cell->columns;
@@ -330,35 +320,35 @@ static void print_cell(const struct cell *cell, unsigned width, bool right, bool
 	if (cut)
 		bytes = ky_cli_text_fit(cell->text, cell->bytes, width - 1);
 	if (right)
-		pad(to, width - used);
+		pad(width - used);
 	if (cell->text) {
-		fputs(cell->sgr ? ky_cli_style(cell->sgr) : "", to);
-		ky_cli_text(to, cell->text, bytes);
-		fputs(cut ? ky_cli_sign("\u2026", "~") : "", to);
-		fputs(cell->sgr ? ky_cli_plain() : "", to);
+		fputs(cell->sgr ? ky_cli_style(cell->sgr) : "", stdout);
+		ky_cli_text(stdout, cell->text, bytes);
+		fputs(cut ? ky_cli_sign("\u2026", "~") : "", stdout);
+		fputs(cell->sgr ? ky_cli_plain() : "", stdout);
 		/* Cutting a character of two columns may leave one column free. */
 		if (cut && !right)
-			pad(to, width - 1 - ky_cli_text_columns(cell->text, bytes));
+			pad(width - 1 - ky_cli_text_columns(cell->text, bytes));
 	}
 	if (!right && !last)
-		pad(to, width - used);
+		pad(width - used);
 }
 
-static void print_row(const struct ky_cli_table *table, const struct cell *cells, FILE *to)
+static void print_row(const struct ky_cli_table *table, const struct cell *cells)
 {
 	unsigned last = table->columns;
 	while (last > 1 && !cells[last - 1].text)
 		last--;
-	pad(to, table->indent);
+	pad(table->indent);
 	for (unsigned c = 0; c < last; c++) {
-		print_cell(&cells[c], table->widths[c], table->column[c].right, c + 1 == last, to);
+		print_cell(&cells[c], table->widths[c], table->column[c].right, c + 1 == last);
 		if (c + 1 < last)
-			pad(to, GAP);
+			pad(GAP);
 	}
-	fputc('\n', to);
+	putchar('\n');
 }
 
-static void print_titles(struct ky_cli_table *table, FILE *to)
+static void print_titles(struct ky_cli_table *table)
 {
 	struct cell titles[32] = {{0}};
 	bool any = false;
@@ -373,10 +363,10 @@ static void print_titles(struct ky_cli_table *table, FILE *to)
 		any = true;
 	}
 	if (any)
-		print_row(table, titles, to);
+		print_row(table, titles);
 }
 
-void ky_cli_table_print(struct ky_cli_table **table_at, FILE *to)
+void ky_cli_table_print(struct ky_cli_table **table_at, unsigned blanks)
 {
 	struct ky_cli_table *const table = *table_at;
 	const size_t rows = table->columns ? table->count / table->columns : 0;
@@ -385,12 +375,13 @@ void ky_cli_table_print(struct ky_cli_table **table_at, FILE *to)
 		if (title > table->widths[c])
 			table->widths[c] = (unsigned)title;
 	}
-	if (to == stdout && ky_cli_width())
+	table->indent = blanks;
+	if (ky_cli_width())
 		fit(table, ky_cli_width());
 	if (rows)
-		print_titles(table, to);
+		print_titles(table);
 	for (size_t row = 0; row < rows; row++)
-		print_row(table, table->cells + row * table->columns, to);
+		print_row(table, table->cells + row * table->columns);
 	if (table->failed)
 		ky_cli_error("not enough memory: some of the table is missing");
 	for (size_t i = 0; i < table->count; i++)

@@ -140,7 +140,7 @@ static void print_rows(const struct comparison *comparison)
 		print_row(table, comparison, row, narrow);
 		shown++;
 	}
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 0);
 	if (hidden)
 		printf("and %" PRIu32 " more (--limit 0 shows all)\n", hidden);
 	if (shown)

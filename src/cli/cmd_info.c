@@ -261,11 +261,6 @@ static void print_counts(const struct ky_info *info, const struct ky_trace *trac
 
 /* ---- captures ---- */
 
-static bool is_text(const struct ky_trace *trace, uint32_t string, const char *text)
-{
-	return string && strcmp(ky_text_of(trace, string), text) == 0;
-}
-
 static void print_lines(const struct ky_trace *trace, const char *key, const char *heading,
 			bool all)
 {
@@ -273,7 +268,8 @@ static void print_lines(const struct ky_trace *trace, const char *key, const cha
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < metadata->rows.count; i++) {
 		const char *text = ky_text_of(trace, metadata->text[i]);
-		if (!text || !is_text(trace, metadata->key[i], key))
+		if (!text || !metadata->key[i] ||
+		    strcmp(ky_text_of(trace, metadata->key[i]), key) != 0)
 			continue;
 		if (count++ == 0)
 			title(heading);
@@ -325,8 +321,7 @@ static void print_snapshots(const struct ky_trace *trace, bool all)
 	if (!table)
 		return;
 	title("snapshots");
-	ky_cli_table_indent(table, 2);
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 2);
 	more(count, at_most(count, ROWS_SHOWN, all));
 }
 
@@ -414,8 +409,7 @@ static void print_tasks(const struct ky_info *info, const struct ky_trace *trace
 		if (i < info->rows_used || info->rows[i].thread != KY_NONE)
 			print_row(table, trace, &info->rows[i], shown, info->spans > 0);
 	}
-	ky_cli_table_indent(table, 2);
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 2);
 	more(available, rows);
 }
 
@@ -434,8 +428,7 @@ static void print_categories(const struct ky_info *info, const struct ky_trace *
 							 info->categories[i].name));
 		ky_cli_table_cell(table, ky_quantity_count(text, info->categories[i].slices));
 	}
-	ky_cli_table_indent(table, 2);
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 2);
 	more(info->categories_count, rows);
 }
 
@@ -462,8 +455,7 @@ static void print_losses(const struct ky_trace *trace, bool all)
 			ky_cli_table_cell(table, "");
 		ky_cli_table_cell(table, ky_text_of(trace, losses->what[i]));
 	}
-	ky_cli_table_indent(table, 2);
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 2);
 	more(losses->rows.count, rows);
 }
 
@@ -492,8 +484,7 @@ static void print_problems(const struct ky_trace *trace, bool all)
 		ky_cli_table_cell(table, ky_text_of(trace, problems->name[i]));
 		ky_cli_table_cell(table, ky_text_of(trace, problems->first[i]));
 	}
-	ky_cli_table_indent(table, 2);
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 2);
 	more(problems->rows.count, rows);
 }
 

@@ -91,8 +91,7 @@ static uint32_t print_categories(const struct ky_list_row *row, uint32_t lines)
 	printf("%s\n", ky_cli_plain());
 	if (!count)
 		puts("  no categories yet: none of its trace points has been reached");
-	ky_cli_table_indent(table, 2);
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 2);
 	if (shown < count)
 		printf("  and %" PRIu32 " more\n", count - shown);
 	return around + shown + (shown < count || !count);
@@ -105,7 +104,7 @@ static void print_text(const struct ky_list *list, const struct style *style)
 	struct ky_cli_table *table = KY_CLI_TABLE(columns);
 	for (uint32_t i = 0; i < shown; i++)
 		print_row(table, ky_list_at(list, i));
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 0);
 	if (shown < count)
 		printf("and %" PRIu32 " more\n", count - shown);
 	for (uint32_t i = 0; i < shown; i++)

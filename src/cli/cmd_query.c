@@ -122,13 +122,13 @@ static int run_next(struct query *query, const char *text, const char **at, cons
 }
 
 /* Run all statements of a text until one fails. */
-static int run_text(struct query *query, const char *text, const char *from)
+static int run_text(struct query *query, const char *text)
 {
 	const char *at = text;
 	int code = KY_EXIT_DONE;
 
 	while (*at && code == KY_EXIT_DONE)
-		code = run_next(query, text, &at, from);
+		code = run_next(query, text, &at, NULL);
 	return code;
 }
 
@@ -175,9 +175,7 @@ static int no_table(const char *table)
 
 static int run_made(struct query *query, char *sql)
 {
-	if (!sql)
-		ky_cli_error("out of memory");
-	const int code = sql ? run_text(query, sql, NULL) : KY_EXIT_FAILED;
+	const int code = sql ? run_text(query, sql) : ky_cli_error("out of memory");
 	sqlite3_free(sql);
 	return code;
 }
@@ -343,7 +341,7 @@ static int run_prompt(struct query *query)
 		if (text && text[0] == '.')
 			(void)run_command(query, text, &end);
 		else if (text)
-			run_text(query, text, NULL);
+			run_text(query, text);
 		free(text);
 	}
 	ky_query_prompt_close();
@@ -384,7 +382,7 @@ static int run_all(struct query *query, const struct wanted *wanted, int argc, c
 
 /*
  * Print what is wrong with the input. With --lines it is a line; with --json it opens the one object in which the results are,
- * which end_document() closes.
+ * which its caller closes.
  */
 static void begin_document(const struct query *query, const struct ky_trace *trace)
 {
@@ -395,11 +393,6 @@ static void begin_document(const struct query *query, const struct ky_trace *tra
 		ky_json_out_raw(&json, "results", "[\n", 2);
 	else
 		ky_json_out_end(&json, '}');
-}
-
-static void end_document(void)
-{
-	fputs("]}\n", stdout);
 }
 
 static int query_trace(const char *path, const struct wanted *wanted, int argc, char **argv)
@@ -423,7 +416,7 @@ static int query_trace(const char *path, const struct wanted *wanted, int argc, 
 		code = run_all(&query, wanted, argc, argv, strcmp(path, "-") == 0);
 	}
 	if (query.document)
-		end_document();
+		fputs("]}\n", stdout);
 	ky_sql_close(&query.sql);
 	ky_trace_close(&trace);
 	return code;

@@ -176,11 +176,8 @@ static int run(int argc, char **argv)
 	if (!trace)
 		return KY_EXIT_FAILED;
 	char *output = output_name(&o, trace);
-	int code = KY_EXIT_FAILED;
-	if (!output)
-		ky_cli_error("not enough memory");
-	else
-		code = write_repaired(&o, trace, output, &left);
+	const int code = output ? write_repaired(&o, trace, output, &left)
+				: ky_cli_error("not enough memory");
 	if (code == KY_EXIT_DONE && o.json)
 		print_json(trace, output, &left);
 	else if (code == KY_EXIT_DONE)

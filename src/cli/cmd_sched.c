@@ -90,7 +90,7 @@ static void print_threads(const struct ky_sched_stats *stats, const struct ky_tr
 		add_duration(table, delayed, row->delay.max_ns);
 		ky_cli_table_cell(table, delayed ? at_text(text, trace, row->delay.max_ts) : NULL);
 	}
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 0);
 	ky_cli_more(shown, count);
 }
 
@@ -118,7 +118,7 @@ static void print_cpus(const struct ky_sched_stats *stats, const struct ky_trace
 				  cpu->depth_max ? at_text(text, trace, cpu->depth_max_ts) : NULL);
 	}
 	puts("\nCPUs, and threads that wait for them");
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 0);
 }
 
 static void print_offs(const struct ky_sched_stats *stats, const struct ky_trace *trace,
@@ -147,7 +147,7 @@ static void print_offs(const struct ky_sched_stats *stats, const struct ky_trace
 		ky_cli_table_cell(table, at_text(text, trace, off->times.max_ts));
 	}
 	puts("\noff the CPU, from a switch to the next run");
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 0);
 	ky_cli_more(shown, count);
 }
 
@@ -179,7 +179,7 @@ static void print_timehist(const struct ky_sched_stats *stats, const struct ky_t
 		ky_cli_table_cell(table, text_of(trace, run->span));
 		add_thread(table, trace, run->waker);
 	}
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 0);
 	ky_cli_more(shown, count);
 }
 

@@ -371,7 +371,7 @@ static void print_text(const struct top_command *top, const struct top_row **row
 	else if (top->round)
 		putchar('\n');
 	print_title(top, spent_ns);
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 0);
 	if (count > most)
 		printf("and %" PRIu32 " more\n", count - most);
 	if (top->screen.on && top->note[0]) {

@@ -220,7 +220,7 @@ static void print_table(const struct findings *f, const struct ky_trace *trace, 
 	}
 	printf("%s:\n", ky_cli_path(path));
 	if (table)
-		ky_cli_table_print(&table, stdout);
+		ky_cli_table_print(&table, 0);
 }
 
 static void print_json(struct ky_json_out *json, const struct findings *f, const char *path,

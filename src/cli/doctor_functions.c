@@ -241,7 +241,7 @@ static void print_modules(const struct modules *modules)
 		print_how(table, &module->sums);
 		ky_cli_table_cell(table, module->functions->path);
 	}
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 0);
 }
 
 static void print_reasons(const struct sums *sums)
@@ -259,7 +259,7 @@ static void print_reasons(const struct sums *sums)
 				    names[1] ? names[1] : "", names[2] ? ", " : "",
 				    names[2] ? names[2] : "");
 	}
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 0);
 }
 
 static void print_all(const struct modules *modules)
@@ -284,7 +284,7 @@ static void print_all(const struct modules *modules)
 			ky_cli_table_cell(table, slash ? slash + 1 : functions->path);
 		}
 	}
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 0);
 }
 
 static void print_text(const struct modules *modules, bool all)

@@ -105,12 +105,10 @@ static int fail(int error)
 		return KY_EXIT_IMPOSSIBLE;
 	}
 	if (error == -ECANCELED)
-		ky_cli_error("--trigger symbol:?: no function was chosen");
-	else
-		ky_cli_error(
-			"--trigger symbol:?: cannot run fzf: %s; write the function's name: symbol:NAME",
-			strerror(-error));
-	return KY_EXIT_FAILED;
+		return ky_cli_error("--trigger symbol:?: no function was chosen");
+	return ky_cli_error(
+		"--trigger symbol:?: cannot run fzf: %s; write the function's name: symbol:NAME",
+		strerror(-error));
 }
 
 int ky_finder_choose(const struct ky_symbol_list *list, char *out, size_t room)

@@ -166,7 +166,7 @@ static void print_text(const struct ky_report *report, const struct ky_stats *st
 		print_cells(table, &stats->rows[i], narrow);
 	}
 	free(shared);
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 0);
 	print_notes(stats, rows);
 }
 
@@ -368,7 +368,7 @@ static void print_functions(const struct ky_report *report, const struct ky_func
 		ky_cli_text(stdout, name, strlen(name));
 	}
 	putchar('\n');
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 0);
 	ky_cli_more(rows, stats->count);
 }
 
@@ -443,7 +443,7 @@ static void print_owners(const struct ky_report *report, const struct ky_sample_
 		ky_cli_table_cell(table,
 				  ky_cli_by_label(text, report->trace, report->by, rows[i].owner));
 	}
-	ky_cli_table_print(&table, stdout);
+	ky_cli_table_print(&table, 0);
 	ky_cli_more(shown, count);
 }
 

@@ -112,7 +112,7 @@ static void print_text(struct showing *showing)
 						       {"name", false, true}};
 	showing->table = ky_cli_table_new(columns, 5);
 	print_nodes(showing);
-	ky_cli_table_print(&showing->table, stdout);
+	ky_cli_table_print(&showing->table, 0);
 	if (showing->hidden)
 		puts("some is hidden (--limit 0 --depth 0 shows all)");
 }

@@ -151,7 +151,7 @@ static int serve(const struct ky_view_command *command, int fd, const char *name
 		print_faults(command, name, kept);
 	if (printed && !command->quiet)
 		fprintf(stderr, "kymo view: %s is served to ui.perfetto.dev until Ctrl-C\n", name);
-	while (printed && !ky_stop_wait(stop, -1, -1))
+	while (printed && !ky_stop_wait(stop, -1))
 		;
 	ky_serve_file_close(&server);
 	ky_scratch_close(&scratch);

@@ -66,11 +66,11 @@ static bool stop_asked(struct ky_stop *stop)
 	return stop->asked;
 }
 
-bool ky_stop_wait(struct ky_stop *stop, int milliseconds, int other)
+bool ky_stop_wait(struct ky_stop *stop, int milliseconds)
 {
-	struct pollfd fds[] = {{.fd = stop->fd, .events = POLLIN}, {.fd = other, .events = POLLIN}};
+	struct pollfd ready = {.fd = stop->fd, .events = POLLIN};
 	if (!stop->asked)
-		poll(fds, 2, milliseconds);
+		poll(&ready, 1, milliseconds);
 	return stop_asked(stop);
 }
 
@@ -148,7 +148,7 @@ static int attach_start(struct attach *attach, const struct ky_view_command *com
 	while (!has_file(attach, &before)) {
 		if (attach_ended(attach) && !has_file(attach, &before))
 			return attach->code ? attach->code : KY_EXIT_FAILED;
-		if (ky_stop_wait(stop, LOOK_FOR_FILE_MS, -1))
+		if (ky_stop_wait(stop, LOOK_FOR_FILE_MS))
 			return KY_EXIT_FAILED;
 	}
 	return KY_EXIT_DONE;
@@ -309,7 +309,7 @@ static void look_at_recording(struct session *session)
 static void follow(struct session *session)
 {
 	struct ky_follow *const files = &session->follow;
-	while (!ky_stop_wait(&session->stop, LOOK_MS, -1)) {
+	while (!ky_stop_wait(&session->stop, LOOK_MS)) {
 		look_at_recording(session);
 		ky_follow_look(files);
 		if ((files->changed || files->live != session->shown_live) &&
@@ -325,7 +325,7 @@ static bool load_first(struct session *session)
 	if (!loaded && session->follow.live && !session->stop.asked && !session->command.quiet)
 		ky_cli_error("%s: there is nothing to show yet; waiting for more of it",
 			     session->name);
-	while (!loaded && session->follow.live && !ky_stop_wait(&session->stop, LOOK_MS, -1))
+	while (!loaded && session->follow.live && !ky_stop_wait(&session->stop, LOOK_MS))
 		loaded = ky_clock_monotonic() >= session->load_next_ns && load(session);
 	return loaded;
 }

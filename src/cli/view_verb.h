@@ -66,8 +66,8 @@ struct ky_stop {
 /* Open it before there are threads, which inherit the mask. Return 0 or -errno. */
 int ky_stop_open(struct ky_stop *stop);
 void ky_stop_close(struct ky_stop *stop);
-/* Wait for it, at most that long; a readable other (-1: none) ends the wait. */
-bool ky_stop_wait(struct ky_stop *stop, int milliseconds, int other);
+/* Wait for it, at most that long. */
+bool ky_stop_wait(struct ky_stop *stop, int milliseconds);
 
 /* ---- a private folder ---- */
 

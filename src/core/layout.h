@@ -257,6 +257,21 @@ struct ky_drum_block {
 	uint64_t words[KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS];
 };
 
+/* Count the events ever written to a ring, by its newest block. */
+static inline uint64_t ky_drum_block_events(const struct ky_drum_block *block)
+{
+	uint64_t events = __atomic_load_n(&block->events_before, __ATOMIC_RELAXED);
+	for (uint32_t at = 0; at < KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS;) {
+		/* Pairs with the release store in ky_ring_commit(). */
+		const uint64_t word = __atomic_load_n(&block->words[at], __ATOMIC_ACQUIRE);
+		if (word == 0)
+			break;
+		events += KY_WORD_SITE(word) >= KY_CONTROL_MAX;
+		at += 1 + KY_WORD_LENGTH(word);
+	}
+	return events;
+}
+
 /* As name: a thread that records after its end, which the recorder has forgotten, has the name that it had. */
 #define KY_NAME_SAME UINT32_MAX
 

@@ -65,17 +65,7 @@ static uint64_t count_events(const struct ky_ring_writer *w)
 {
 	if (w->next == 0)
 		return 0;
-	const struct ky_drum_block *block = block_at(w, w->next - 1);
-	uint64_t events = block->events_before;
-	for (uint32_t at = 0; at < KY_BLOCK_WORDS - KY_BLOCK_HEAD_WORDS;) {
-		/* Pairs with the release store in ky_ring_commit(); the dead owner wrote no more after it. */
-		const uint64_t word = __atomic_load_n(&block->words[at], __ATOMIC_ACQUIRE);
-		if (word == 0)
-			break;
-		events += KY_WORD_SITE(word) >= KY_CONTROL_MAX;
-		at += 1 + KY_WORD_LENGTH(word);
-	}
-	return events;
+	return ky_drum_block_events(block_at(w, w->next - 1));
 }
 
 static void use_ring(struct ky_drum *drum, struct ky_ring_writer *w, struct ky_drum_ring *ring,

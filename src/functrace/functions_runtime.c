@@ -134,11 +134,6 @@ static bool is_among(const char *name, const char *const *list, size_t count)
 	return false;
 }
 
-static bool is_listed(const char *name)
-{
-	return is_among(name, names, sizeof(names) / sizeof(names[0]));
-}
-
 bool ky_functions_runtime_looks(const char *name)
 {
 	static const char *const lookers[] = {
@@ -288,7 +283,8 @@ void ky_functions_runtime(struct ky_functions_reading *reading)
 			function->why = KY_WHY_JIT;
 		else if (all || function->address == reading->head.e_entry ||
 			 ky_functions_in(&reading->glue, function->address) ||
-			 is_outermost(reading, function->address) || is_listed(function->linked))
+			 is_outermost(reading, function->address) ||
+			 is_among(function->linked, names, sizeof(names) / sizeof(names[0])))
 			function->why = KY_WHY_RUNTIME;
 	}
 }

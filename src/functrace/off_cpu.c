@@ -192,7 +192,7 @@ pid_t ky_off_cpu_ended(struct ky_off_cpu *switches)
 
 static int refuse(int error, char message[KY_MESSAGE_BYTES])
 {
-	return ky_perf_events_refused(error, "off-CPU times", 2, message, KY_MESSAGE_BYTES);
+	return ky_perf_events_refused(error, "off-CPU times", 2, message);
 }
 
 struct adding {

@@ -9,12 +9,6 @@
 
 /* ---- a stretch of trace ---- */
 
-static void segment_open(struct ky_pt_segment *segment, const struct ky_pt_calls *calls,
-			 uint64_t since)
-{
-	*segment = (struct ky_pt_segment){.calls = calls, .since = since, .passed = since == 0};
-}
-
 static void forget_marks(struct ky_pt_segment *segment)
 {
 	for (uint32_t i = 0; i < segment->count; i++)
@@ -47,32 +41,12 @@ static bool add(struct ky_pt_segment *segment, const struct ky_pt_mark *mark)
 	return !segment->failed;
 }
 
-static void segment_begin(struct ky_pt_segment *segment, uint64_t ns, uint64_t start)
-{
-	add(segment, &(struct ky_pt_mark){.ns = ns, .start = start, .kind = KY_PT_BEGIN});
-}
-
 static void segment_lost(struct ky_pt_segment *segment, uint64_t start)
 {
 	const struct ky_pt_mark mark = {.start = start, .kind = KY_PT_BEGIN, .lost = true};
 	if (!segment->failed &&
 	    !put(&segment->lost, &segment->lost_count, &segment->lost_room, &mark))
 		segment->failed = true;
-}
-
-static void segment_gap(struct ky_pt_segment *segment, uint64_t ns, const char *what)
-{
-	add(segment, &(struct ky_pt_mark){.ns = ns, .what = what, .kind = KY_PT_GAP});
-}
-
-static void segment_gap_end(struct ky_pt_segment *segment, uint64_t ns)
-{
-	add(segment, &(struct ky_pt_mark){.ns = ns, .kind = KY_PT_GAP_END});
-}
-
-static void segment_end(struct ky_pt_segment *segment, uint64_t ns)
-{
-	add(segment, &(struct ky_pt_mark){.ns = ns, .kind = KY_PT_END});
 }
 
 void ky_pt_segment_instant(struct ky_pt_segment *segment, uint64_t ns, const char *text)
@@ -167,8 +141,8 @@ static void segment_flush(struct ky_pt_segment *segment, uint64_t ns)
 
 void ky_pt_stack_open(struct ky_pt_stack *stack, const struct ky_pt_calls *calls, uint64_t since)
 {
-	*stack = (struct ky_pt_stack){0};
-	segment_open(&stack->segment, calls, since);
+	*stack = (struct ky_pt_stack){
+		.segment = {.calls = calls, .since = since, .passed = since == 0}};
 }
 
 void ky_pt_stack_close(struct ky_pt_stack *stack)
@@ -201,7 +175,7 @@ static void end_to(struct ky_pt_stack *stack, uint64_t ns, uint32_t left)
 {
 	while (stack->count > left)
 		if (stack->frames[--stack->count].function.shown)
-			segment_end(&stack->segment, ns);
+			add(&stack->segment, &(struct ky_pt_mark){.ns = ns, .kind = KY_PT_END});
 }
 
 /* End a stretch that has become long; running functions go on in the next. */
@@ -235,7 +209,9 @@ static void push(struct ky_pt_stack *stack, uint64_t ns, const struct ky_pt_fram
 	if (frame->function.shown && lost)
 		segment_lost(&stack->segment, frame->function.start);
 	else if (frame->function.shown)
-		segment_begin(&stack->segment, ns, frame->function.start);
+		add(&stack->segment, &(struct ky_pt_mark){.ns = ns,
+							  .start = frame->function.start,
+							  .kind = KY_PT_BEGIN});
 	stack->frames[stack->count++] = *frame;
 }
 
@@ -366,7 +342,7 @@ void ky_pt_stack_stop(struct ky_pt_stack *stack, uint64_t ns, const char *what, 
 {
 	if (stack->stopped)
 		return;
-	segment_gap(&stack->segment, ns, what);
+	add(&stack->segment, &(struct ky_pt_mark){.ns = ns, .what = what, .kind = KY_PT_GAP});
 	stack->stopped = true;
 	stack->stopped_at = at;
 }
@@ -394,11 +370,16 @@ static void go_elsewhere(struct ky_pt_stack *stack, uint64_t ns, uint64_t to)
 	push(stack, ns, &frame, false);
 }
 
-void ky_pt_stack_go(struct ky_pt_stack *stack, uint64_t ns, uint64_t to, bool resumed)
+static void end_gap(struct ky_pt_stack *stack, uint64_t ns)
 {
 	if (stack->stopped)
-		segment_gap_end(&stack->segment, ns);
+		add(&stack->segment, &(struct ky_pt_mark){.ns = ns, .kind = KY_PT_GAP_END});
 	stack->stopped = false;
+}
+
+void ky_pt_stack_go(struct ky_pt_stack *stack, uint64_t ns, uint64_t to, bool resumed)
+{
+	end_gap(stack, ns);
 	if (!stack->count)
 		ky_pt_stack_at(stack, ns, to);
 	else if (!resumed && !is_behind(to, stack->stopped_at))
@@ -416,9 +397,7 @@ void ky_pt_stack_interrupt(struct ky_pt_stack *stack, uint64_t ns, uint64_t from
 
 void ky_pt_stack_reset(struct ky_pt_stack *stack, uint64_t ns)
 {
-	if (stack->stopped)
-		segment_gap_end(&stack->segment, ns);
-	stack->stopped = false;
+	end_gap(stack, ns);
 	stack->stopped_at = 0;
 	end_to(stack, ns, 0);
 	segment_flush(&stack->segment, ns);

@@ -273,12 +273,6 @@ static int await_first(struct ky_remote_thread *thread)
 static pid_t late[LATE_MAX];
 static uint32_t late_count;
 
-static void remember_late(pid_t tid)
-{
-	if (late_count < LATE_MAX)
-		late[late_count++] = tid;
-}
-
 /* Report whether it was among them, and remove it. */
 static bool take_late(pid_t tid)
 {
@@ -450,8 +444,8 @@ static void let_go(struct ky_remote_thread *thread)
 	const int error = ky_remote_wait(thread->tid, STOP_TIMEOUT_NS / 30, &status);
 	if (error == 0)
 		ptrace(PTRACE_DETACH, thread->tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
-	else if (error == -ETIMEDOUT)
-		remember_late(thread->tid);
+	else if (error == -ETIMEDOUT && late_count < LATE_MAX)
+		late[late_count++] = thread->tid;
 }
 
 void ky_remote_go(struct ky_remote *remote)

@@ -40,7 +40,7 @@
 
 static int refused(int error, const char *what, char message[KY_MESSAGE_BYTES])
 {
-	return ky_perf_events_refused(error, what, 2, message, KY_MESSAGE_BYTES);
+	return ky_perf_events_refused(error, what, 2, message);
 }
 
 static uint64_t ring_bytes(void)

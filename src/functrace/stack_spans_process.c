@@ -151,11 +151,6 @@ struct ky_stack_thread *ky_stack_thread_find(const struct ky_stack_spans *spans,
 	return thread;
 }
 
-static void read_name(struct ky_stack_thread *thread)
-{
-	(void)ky_proc_comm(thread->process->pid, thread->tid, thread->name, sizeof(thread->name));
-}
-
 struct ky_stack_thread *ky_stack_thread_make(struct ky_stack_spans *spans,
 					     struct ky_stack_process *process, pid_t tid)
 {
@@ -173,7 +168,7 @@ struct ky_stack_thread *ky_stack_thread_make(struct ky_stack_spans *spans,
 	process->threads++;
 	thread->next = spans->threads[bucket_of(tid)];
 	spans->threads[bucket_of(tid)] = thread;
-	read_name(thread);
+	(void)ky_proc_comm(process->pid, tid, thread->name, sizeof(thread->name));
 	return thread;
 }
 

@@ -42,27 +42,27 @@ static int open_event(const struct perf_event_attr *attr, pid_t tid, int cpu)
 	return fd == -EMFILE && raise_files_limit(UINT64_MAX) ? perf_open(attr, tid, cpu) : fd;
 }
 
-int ky_perf_events_refused(int error, const char *what, int paranoid, char *message,
-			   size_t message_bytes)
+int ky_perf_events_refused(int error, const char *what, int paranoid,
+			   char message[KY_MESSAGE_BYTES])
 {
 	const char *why = strerror(-error);
 	if (error == -EACCES || error == -EPERM)
-		snprintf(message, message_bytes,
-			 "%s: %s (perf_event_paranoid is %d); run kymo as root, or: sudo sysctl "
-			 "kernel.perf_event_paranoid=%d",
-			 what, why, ky_proc_setting("/proc/sys/kernel/perf_event_paranoid"),
-			 paranoid);
-	else if (error == -ENOSYS)
-		snprintf(message, message_bytes,
-			 "%s: %s; it takes a kernel with CONFIG_PERF_EVENTS, in a container one "
-			 "whose seccomp profile allows perf_event_open",
-			 what, why);
-	else if (error == -EMFILE)
-		snprintf(message, message_bytes, "%s: %s; raise the limit of open files: ulimit -n",
-			 what, why);
-	else
-		snprintf(message, message_bytes, "%s: perf_event_open: %s", what, why);
-	return error;
+		return ky_fail(
+			message, error,
+			"%s: %s (perf_event_paranoid is %d); run kymo as root, or: sudo sysctl "
+			"kernel.perf_event_paranoid=%d",
+			what, why, ky_proc_setting("/proc/sys/kernel/perf_event_paranoid"),
+			paranoid);
+	if (error == -ENOSYS)
+		return ky_fail(
+			message, error,
+			"%s: %s; it takes a kernel with CONFIG_PERF_EVENTS, in a container one "
+			"whose seccomp profile allows perf_event_open",
+			what, why);
+	if (error == -EMFILE)
+		return ky_fail(message, error, "%s: %s; raise the limit of open files: ulimit -n",
+			       what, why);
+	return ky_fail(message, error, "%s: perf_event_open: %s", what, why);
 }
 
 struct perf_event_attr ky_perf_events_clock(uint32_t per_second, uint64_t sample_type)

@@ -19,6 +19,8 @@
 #ifndef KY_PROCESS_PERF_EVENTS_H
 #define KY_PROCESS_PERF_EVENTS_H
 
+#include "base/fail.h"
+
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,7 +101,7 @@ void ky_perf_set_close(struct ky_perf_set *set);
  * Write a message that says why events are unavailable and what to do. what was tried ("samples: process 12");
  * paranoid: the kernel.perf_event_paranoid that would allow it. Return error.
  */
-int ky_perf_events_refused(int error, const char *what, int paranoid, char *message,
-			   size_t message_bytes);
+int ky_perf_events_refused(int error, const char *what, int paranoid,
+			   char message[KY_MESSAGE_BYTES]);
 
 #endif

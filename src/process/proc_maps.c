@@ -82,11 +82,11 @@ bool ky_proc_maps_is_file(const char *path)
 	return path[0] == '/';
 }
 
-/* Read a number and the character that must end it. */
-static bool take_number(char **at, int base, char end, uint64_t *number)
+/* Read a hexadecimal number and the character that must end it. */
+static bool take_number(char **at, char end, uint64_t *number)
 {
 	char *behind;
-	*number = strtoull(*at, &behind, base);
+	*number = strtoull(*at, &behind, 16);
 	if (behind == *at || *behind != end)
 		return false;
 	*at = behind + 1;
@@ -100,16 +100,15 @@ bool ky_proc_maps_parse(char *line, struct ky_proc_mapping *mapping)
 	char *at = line;
 	*mapping = (struct ky_proc_mapping){0};
 	line[strcspn(line, "\n")] = '\0';
-	if (!take_number(&at, 16, '-', &mapping->start) ||
-	    !take_number(&at, 16, ' ', &mapping->end) || strlen(at) < 5 || at[4] != ' ' ||
-	    mapping->start >= mapping->end)
+	if (!take_number(&at, '-', &mapping->start) || !take_number(&at, ' ', &mapping->end) ||
+	    strlen(at) < 5 || at[4] != ' ' || mapping->start >= mapping->end)
 		return false;
 	mapping->protection = (at[0] == 'r' ? PROT_READ : 0u) | (at[1] == 'w' ? PROT_WRITE : 0u) |
 			      (at[2] == 'x' ? PROT_EXEC : 0u);
 	mapping->flags = at[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
 	at += 5;
-	if (!take_number(&at, 16, ' ', &mapping->offset) ||
-	    !take_number(&at, 16, ':', &device_major) || !take_number(&at, 16, ' ', &device_minor))
+	if (!take_number(&at, ' ', &mapping->offset) || !take_number(&at, ':', &device_major) ||
+	    !take_number(&at, ' ', &device_minor))
 		return false;
 	mapping->device = device_major << 32 | (uint32_t)device_minor;
 	mapping->inode = strtoull(at, &at, 10);

@@ -83,15 +83,11 @@ void ky_symbol_table_sort(struct ky_symbol_table *table)
 	drop_labels(table);
 }
 
-static uint32_t after(const struct ky_symbol_table *table, uint64_t address)
-{
-	return KY_ARRAY_SEARCH(0, table->count, at, table->symbols[at].start <= address);
-}
-
 uint32_t ky_symbol_table_find(struct ky_symbol_table *table, struct ky_strings *strings,
 			      uint64_t address)
 {
-	const uint32_t next = after(table, address);
+	const uint32_t next =
+		KY_ARRAY_SEARCH(0, table->count, at, table->symbols[at].start <= address);
 	if (!next)
 		return 0;
 	struct ky_symbol *symbol = &table->symbols[next - 1];

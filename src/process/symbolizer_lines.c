@@ -171,18 +171,25 @@ static char *name_of(Dwarf_Die *die)
 	return plain ? strdup(plain) : linked ? strdup(linked) : NULL;
 }
 
+/* Return the file of the unit that an attribute means; NULL: none. */
+static const char *file_of(Dwarf_Die *unit, Dwarf_Attribute *attribute)
+{
+	Dwarf_Word number;
+	Dwarf_Files *files;
+	size_t count;
+	if (dwarf_formudata(attribute, &number) != 0 ||
+	    dwarf_getsrcfiles(unit, &files, &count) != 0 || number >= count)
+		return NULL;
+	return dwarf_filesrc(files, (size_t)number, NULL, NULL);
+}
+
 /* Find where an inlined function is called. */
 static void call_of(Dwarf_Die *unit, Dwarf_Die *die, const char **file, uint32_t *line)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word number;
-	Dwarf_Files *files;
-	size_t count;
-	*file = NULL;
+	*file = file_of(unit, dwarf_attr(die, DW_AT_call_file, &attribute));
 	*line = 0;
-	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &number) == 0 &&
-	    dwarf_getsrcfiles(unit, &files, &count) == 0 && number < count)
-		*file = dwarf_filesrc(files, (size_t)number, NULL, NULL);
 	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &number) == 0)
 		*line = (uint32_t)number;
 }

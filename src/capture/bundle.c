@@ -177,12 +177,6 @@ static void begin_stream(struct ky_bundle_part *part)
 	flush_stream(part);
 }
 
-static void close_stream(struct ky_bundle_part *part)
-{
-	ky_kymo_chunks_close(&part->stream.chunks);
-	ky_out_free(&part->stream.records);
-}
-
 /* ---- parts ---- */
 
 struct ky_bundle_part *ky_bundle_add(struct ky_bundle *bundle, enum ky_bundle_part_kind kind)
@@ -212,10 +206,12 @@ struct ky_bundle_part *ky_bundle_find(const struct ky_bundle *bundle, uint32_t n
 void ky_bundle_drop(struct ky_bundle *bundle, struct ky_bundle_part *part)
 {
 	bundle->parts[part->number] = NULL;
-	if (part->kind == KY_BUNDLE_PART_DRUM)
+	if (part->kind == KY_BUNDLE_PART_DRUM) {
 		ky_bundle_drum_close(part);
-	else
-		close_stream(part);
+	} else {
+		ky_kymo_chunks_close(&part->stream.chunks);
+		ky_out_free(&part->stream.records);
+	}
 	free(part);
 }
 

@@ -18,7 +18,6 @@
 #define KY_CAPTURE_CRASH_TRACER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -13,7 +13,6 @@
 #include "base/fail.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -63,9 +63,7 @@ static struct ky_drum_block *block_at(const struct ky_ring_writer *w, uint64_t n
 /* Count the events ever written to a ring whose owner died. */
 static uint64_t count_events(const struct ky_ring_writer *w)
 {
-	if (w->next == 0)
-		return 0;
-	return ky_drum_block_events(block_at(w, w->next - 1));
+	return w->next ? ky_drum_block_events(block_at(w, w->next - 1)) : 0;
 }
 
 static void use_ring(struct ky_drum *drum, struct ky_ring_writer *w, struct ky_drum_ring *ring,

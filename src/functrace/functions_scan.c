@@ -258,12 +258,6 @@ static void walk_range(struct walk walk, const struct ky_code_range *range)
 	}
 }
 
-static bool has_packed_relocations(Elf *elf)
-{
-	GElf_Shdr head;
-	return ky_program_file_section(elf, 0, ".relr.dyn", &head) != NULL;
-}
-
 static void find_prologues(struct touchy *touchy)
 {
 	struct ky_functions *out = touchy->reading->out;
@@ -306,7 +300,9 @@ static void scan(struct touchy *touchy, struct ky_functions_looks *looks)
 		walk_range((struct walk){.touchy = touchy, .looks = looks},
 			   &reading->text.items[i]);
 	ky_compiler_marks_relocations(reading, take_relocation, touchy);
-	if (reading->head.e_type == ET_EXEC || has_packed_relocations(reading->elf))
+	GElf_Shdr packed;
+	if (reading->head.e_type == ET_EXEC ||
+	    ky_program_file_section(reading->elf, 0, ".relr.dyn", &packed))
 		take_absolute_tables(touchy);
 	ky_return_address_users_take(looks);
 }

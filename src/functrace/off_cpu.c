@@ -252,9 +252,10 @@ int ky_off_cpu_add(struct ky_off_cpu *switches, pid_t pid, char message[KY_MESSA
 
 /* ---- open and close ---- */
 
-/* Open the events. They contain nothing of the kernel's own: users may have them of their own processes. */
-static int open_rings(struct ky_off_cpu *switches)
+int ky_off_cpu_open(struct ky_off_cpu **out, const struct ky_functrace_options *options,
+		    char message[KY_MESSAGE_BYTES])
 {
+	/* They contain nothing of the kernel's own: users may have them of their own processes. */
 	const struct perf_event_attr attr = {.size = sizeof(attr),
 					     .type = PERF_TYPE_SOFTWARE,
 					     .config = PERF_COUNT_SW_DUMMY,
@@ -270,18 +271,12 @@ static int open_rings(struct ky_off_cpu *switches)
 					     .task = 1,
 					     .comm = 1,
 					     .comm_exec = 1};
-	return ky_perf_events_open(&switches->rings, &attr, RING_BYTES);
-}
-
-int ky_off_cpu_open(struct ky_off_cpu **out, const struct ky_functrace_options *options,
-		    char message[KY_MESSAGE_BYTES])
-{
 	*out = NULL;
 	struct ky_off_cpu *const switches = calloc(1, sizeof(*switches));
 	if (!switches)
 		return ky_fail(message, -ENOMEM, "out of memory");
 	switches->options = *options;
-	const int error = open_rings(switches);
+	const int error = ky_perf_events_open(&switches->rings, &attr, RING_BYTES);
 	if (error) {
 		free(switches);
 		return refuse(error, message);

@@ -236,9 +236,8 @@ int ky_pt_open(struct ky_pt **pt, const struct ky_functrace_options *options,
 		return -ENOTSUP;
 	struct ky_pt *new_pt = calloc(1, sizeof(*new_pt));
 	if (!new_pt || ky_pt_machine_read(&new_pt->machine, "", message) != 0) {
-		snprintf(message, KY_MESSAGE_BYTES, "out of memory for Intel PT");
 		free(new_pt);
-		return -ENOMEM;
+		return ky_fail(message, -ENOMEM, "out of memory for Intel PT");
 	}
 	new_pt->options = *options;
 	new_pt->aux_bytes = options->aux_bytes;
@@ -324,10 +323,9 @@ int ky_pt_add(struct ky_pt *pt, pid_t pid, char message[KY_MESSAGE_BYTES])
 	struct ky_pt_traced *traced = calloc(1, sizeof(*traced));
 	int error = traced ? ky_pt_process_open(&traced->process, pid, &options) : -ENOMEM;
 	if (error) {
-		snprintf(message, KY_MESSAGE_BYTES, "process %d cannot be traced by Intel PT: %s",
-			 (int)pid, strerror(-error));
 		free(traced);
-		return error;
+		return ky_fail(message, error, "process %d cannot be traced by Intel PT: %s",
+			       (int)pid, strerror(-error));
 	}
 	error = begin_tracing(pt, traced, message);
 	if (error) {

@@ -20,7 +20,6 @@
 #define KY_FUNCTRACE_PT_STACK_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* ---- a stretch of trace ---- */

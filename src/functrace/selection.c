@@ -124,9 +124,8 @@ int ky_selection_parse(struct ky_selection **out, const char *list, uint64_t min
 		selection->entries =
 			calloc(count_commas(selection->text) + 1u, sizeof(*selection->entries));
 	if (!selection || !selection->entries) {
-		snprintf(message, KY_MESSAGE_BYTES, "cannot select functions: out of memory");
 		ky_selection_free(&selection);
-		return -ENOMEM;
+		return ky_fail(message, -ENOMEM, "cannot select functions: out of memory");
 	}
 	for (const char *at = selection->text; *at && !error;) {
 		const size_t bytes = entry_bytes(at);

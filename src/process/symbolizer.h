@@ -13,7 +13,6 @@
 #include "base/strings.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct ky_symbolizer;

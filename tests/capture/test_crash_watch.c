@@ -801,6 +801,7 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return crash_program(argc, argv);
+	(void)signal(SIGQUIT, SIG_DFL); /* shells ignore it for what runs in the background */
 	if (!may_trace()) {
 		fprintf(stderr, "ptrace is not allowed here\n");
 		return 77;

@@ -175,9 +175,9 @@ static void measure_stops(const struct here *here, const char *label, pid_t pid,
 	char number[16], output[16384] = "";
 	double stopped = NAN, unstopped = NAN, analysed = NAN;
 	const char *facts = NULL;
-	const char *const argv[] = {here->kymo,   "attach",    "--json",    "-p", number,
-				    functions,    "--trigger", "interrupt", "-o", here->file,
-				    "--duration", "300ms",     NULL};
+	const char *const argv[] = {here->kymo,   "attach",  "--json", "-p",
+				    number,       functions, "-o",     here->file,
+				    "--duration", "300ms",   NULL};
 	snprintf(number, sizeof(number), "%d", (int)pid);
 	for (int i = 0; pid > 0 && i < (here->settings->quick ? 1 : STOPS); i++) {
 		facts = child_run(argv, output, sizeof(output)) ? strstr(output, "\"modules\"")

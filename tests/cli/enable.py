@@ -12,15 +12,8 @@ import sys
 import tempfile
 import time
 
-failed = 0
-
-
-def check(what, good, seen=""):
-    global failed
-    print(f"{what}: {'ok' if good else 'FAILED'}")
-    if not good:
-        failed = 1
-        print(f"  {seen}")
+import checks
+from checks import check
 
 
 class Kymo:
@@ -123,7 +116,7 @@ def main():
             finally:
                 program.kill()
         os.chdir("/")
-    return failed
+    return checks.failed
 
 
 sys.exit(main())

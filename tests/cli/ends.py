@@ -12,18 +12,12 @@ import sys
 import tempfile
 import time
 
+import checks
+from checks import check
+
 FORMATS = ("json", "pftrace", "fxt", "kymo")
 ENDED = """select count(*) from slice as s, slice as after where s.name = 'left open' and after.name = 'after the thread'
     and s.dur >= 0 and s.ts + s.dur <= after.ts"""
-failed = 0
-
-
-def check(what, good, seen=""):
-    global failed
-    print(f"{what}: {'ok' if good else 'FAILED'}")
-    if not good:
-        failed = 1
-        print(f"  {seen}")
 
 
 class Tool:
@@ -149,7 +143,7 @@ def main():
         recordings(kymo, path)
         larger_rings(kymo, path)
         os.chdir("/")
-    sys.exit(failed)
+    sys.exit(checks.failed)
 
 
 if __name__ == "__main__":

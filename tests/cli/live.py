@@ -14,16 +14,10 @@ import time
 
 from terminal import Terminal, check as check_terminal, finish
 
-failed = 0
+import checks
+from checks import check
+
 LEAVE = "\x1b[?1049l"
-
-
-def check(what, good, seen=""):
-    global failed
-    print(f"{what}: {'ok' if good else 'FAILED'}")
-    if not good:
-        failed = 1
-        print(f"  {seen}")
 
 
 def run(*arguments, **more):
@@ -224,7 +218,7 @@ def main():
             check("the program runs", program.poll() is None)
         finally:
             program.kill()
-    if failed:
+    if checks.failed:
         sys.exit(1)
     finish()
 

@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+import checks
+from checks import check
+
 TRACE = """[{"ph":"B","pid":1,"tid":1,"ts":0,"name":"a"},{"ph":"E","pid":1,"tid":1,"ts":9},{"ph":"E","pid":1,"tid":1,"ts":10},
 {"ph":"i","s":"t","pid":1,"tid":1,"ts":5,"cat":"kymo","name":"events lost","args":{"count":7,"what":"the ring was full"}}]"""
 SCHED = """# tracer: nop
@@ -36,15 +39,6 @@ SERVES = {"view"}
 LIVE = {"run", "attach", "record", "snapshot", "list", "top", "enable", "disable"}
 # Losses are events of their own there; no trace is read.
 OTHERS = {"tail", "doctor"}
-failed = 0
-
-
-def check(what, good, seen=""):
-    global failed
-    print(f"{what}: {'ok' if good else 'FAILED'}")
-    if not good:
-        failed = 1
-        print(f"  {seen}")
 
 
 def run(*arguments):
@@ -162,7 +156,7 @@ def main():
         check_view(kymo)
         check_live(kymo, target)
         os.chdir("/")
-    sys.exit(failed)
+    sys.exit(checks.failed)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,8 @@ import subprocess
 import sys
 import tempfile
 
-failed = 0
-
-
-def check(what, good, seen=""):
-    global failed
-    if not good:
-        failed = 1
-        print(f"FAILED: {what}: {seen}", file=sys.stderr)
+import checks
+from checks import check
 
 
 SPANS = """[
@@ -185,7 +179,7 @@ def main():
         sampled(kymo)
         recorded(kymo)
         os.chdir("/")
-    return failed
+    return checks.failed
 
 
 sys.exit(main())

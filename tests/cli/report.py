@@ -12,14 +12,8 @@ import sys
 import tempfile
 import time
 
-failed = 0
-
-
-def check(what, good, seen=""):
-    global failed
-    if not good:
-        failed = 1
-        print(f"FAILED: {what}: {seen}", file=sys.stderr)
+import checks
+from checks import check
 
 
 def run(*arguments):
@@ -99,7 +93,7 @@ def main():
         categories(kymo)
         samples(kymo)
         os.chdir("/")
-    return failed
+    return checks.failed
 
 
 sys.exit(main())

@@ -9,14 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-failed = 0
-
-
-def check(what, good, seen=""):
-    global failed
-    if not good:
-        failed = 1
-        print(f"FAILED: {what}: {seen}", file=sys.stderr)
+import checks
+from checks import check
 
 
 def switch(cpu, time, prev, state, following):
@@ -137,7 +131,7 @@ def main():
         no_cpu(kymo)
         tables(kymo)
         os.chdir("/")
-    return failed
+    return checks.failed
 
 
 sys.exit(main())

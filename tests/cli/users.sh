@@ -12,25 +12,12 @@ if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
 fi
 kymo=$(realpath "$1")
 target=$(realpath "$2")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
 chmod 755 .
-failures=0
-export XDG_CACHE_HOME=$work/cache KYMO_QUIET=1
+export KYMO_QUIET=1
 umask 000
 mallory() { setpriv --reuid 54321 --regid 54321 --clear-groups "$@"; }
-
-report() { # name, 0 or not
-	if [ "$2" -eq 0 ]; then
-		echo "$1: ok"
-	else
-		echo "$1: FAILED"
-		echo "  exit $code; stdout: $(head -c 600 out)"
-		echo "  stderr: $(head -c 600 err)"
-		failures=$((failures + 1))
-	fi
-}
 
 run() { # program, arguments
 	timeout 600 "$@" >out 2>err </dev/null
@@ -187,4 +174,4 @@ for kind in file folder; do
 	report "KYMO_DRUM_DIR: another's $kind does not switch the recorder off" $?
 done
 
-[ "$failures" -eq 0 ]
+finish_checks
